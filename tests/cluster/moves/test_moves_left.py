@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
@@ -16,6 +17,7 @@ from fakes.fake_ports import FakeLease
 from fixtures.kafka_tool import type_kafka_configs
 from fixtures.live import until
 from fixtures.moving import NOTHING, RECORD, Moving, accept_slow, by_hand, notes_of, spread, tripled
+from topicops.features.moves.carrying.records import asked_to_cancel
 from topicops.features.moves.record import MOVES
 from topicops.flow.runs.access import PORT_WRAPPERS, PortWrappers
 from topicops.model.errors import LeaseLostError
@@ -99,6 +101,28 @@ def test_a_log_of_an_earlier_topic_keeps_a_move_to_its_broker_from_starting_unti
         moving.cluster.start_broker(3)
     moving.until_over()
     assert moving.look().topics["bills"].assignment == {0: (3, 1)}
+    assert first_record(moving, "bills") == RECORD
+
+
+def test_a_log_that_a_cancelled_move_of_the_same_topic_has_left_harms_no_later_one(moving: Moving) -> None:
+    """With ZooKeeper the broker keeps it, because it is down while its move is cancelled; 2.8 to 3.4 leave others."""
+    targets = {0: (1, 3)}
+    accept_slow(moving, targets=targets)
+    moving.cluster.kill(3)
+    until(lambda: moving.has_lost(3))
+    file = MOVES.of(moving.run.home, "local")
+    file.write(asked_to_cancel(moving.record, {"bills"}, datetime.now(UTC)))
+    moving.step()
+    moving.cluster.start_broker(3)
+    moving.until_over()
+    assert [end.status for end in moving.record.ended] == ["cancelled"]
+    moving.workspace.apply_settings = {"throttle": 20_000_000}
+    moving.accept({"bills": targets})
+
+    moving.until_over()
+
+    assert moving.record.ended[-1].status == "done"
+    assert moving.look().topics["bills"].assignment[0] == targets[0]
     assert first_record(moving, "bills") == RECORD
 
 

@@ -83,6 +83,20 @@ def test_watch_ends_with_a_status_of_its_own_where_a_move_came_to_nothing(
     assert moving.workspace.run("moves", "--watch").status == 6
 
 
+def test_a_move_that_came_to_nothing_counts_although_the_record_has_forgotten_it_when_all_have_ended(
+    moving: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def end(run: EnvironmentRun, lock_timeout_s: float) -> None:
+        record, [move, *others] = read(), read().topics
+        how = "done" if record.ended else "dropped"
+        ended = EndedMove(topic=move.topic, why=move.why, run=move.run, partitions=1, status=how, at=run.clock.utc())
+        write(replace(record, topics=tuple(others), ended=(ended,)))  # as many as it keeps
+
+    monkeypatch.setattr(commands, "stepped", end)
+
+    assert moving.workspace.run("moves", "--watch", "--every", "0s").status == 6
+
+
 def test_the_throttle_is_in_the_record_before_the_next_step(moving: Simulated) -> None:
     moving.workspace.run("moves", "--throttle", "100MiB")
 

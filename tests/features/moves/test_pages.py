@@ -140,6 +140,26 @@ def test_the_page_of_a_run_shows_what_this_run_has_begun_and_nothing_else(tmp_pa
     assert pages.moves_of_runs(tmp_path, "local", {"topic_pipeline_local/manual__2"}) is None
 
 
+NOTES = (
+    "shop partition 0: not started: somebody else moves it.",
+    "shop partitions 1, 2: waits for broker 3, which is not live.",
+    "shop: its replicas move without a throttle: refused.",
+)
+NOTES_OF_OTHERS = (
+    "shop.orders partition 0: cannot be cancelled: no replica of 1 is live.",
+    "shop-eu: our entries are still in its throttle lists: refused.",
+    "eu.shop partition 4: has moved, but broker 2 is not in sync yet.",
+    "Broker 3: its moves run without our throttle: refused.",
+)
+
+
+def test_notes_of_a_topic_whose_name_begins_or_ends_alike_are_not_shown(tmp_path: Path) -> None:
+    keep(tmp_path, record(moves("shop", {0: partition(1, 2)}), notes=(*NOTES_OF_OTHERS, *NOTES)))
+    for part in (pages.moves_of_topic(tmp_path, "local", "shop"), pages.moves_of_runs(tmp_path, "local", {RUN})):
+        texts = seen_of(part).texts
+        assert [text for text in texts if text in (*NOTES, *NOTES_OF_OTHERS)] == [*NOTES]
+
+
 def test_a_record_that_cannot_be_read_is_said_on_the_page_and_breaks_nothing(tmp_path: Path) -> None:
     keep(tmp_path, record(ORDERS))
     (tmp_path / "moves/local.json").write_text("{", encoding="utf-8")

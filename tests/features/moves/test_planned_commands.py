@@ -92,6 +92,18 @@ def test_rebalance_leaders_changes_only_the_order_of_replicas_and_needs_no_appro
     assert [change["gate"] for change in plan["changes"]] == ["run"]
 
 
+def test_a_topic_whose_producers_could_not_bear_the_move_stays_and_is_named(uneven: Simulated) -> None:
+    topic = uneven.cluster.put_topic("topic-0", (1,))
+    uneven.cluster.put_as_is(replace(topic, overrides={"min.insync.replicas": "2"}))
+
+    plan = planned(uneven, "rebalance")
+
+    assert targets(plan)
+    assert "topic-0" not in targets(plan)
+    stays = "topic-0 stays as it is: min.insync.replicas is 2, and of partition 0 only 1 is in sync"
+    assert [warning for warning in plan["warnings"] if warning.startswith(stays)]
+
+
 @pytest.fixture
 def crowded(simulated: Simulated) -> Simulated:
     """Brokers 1 and 2 share a rack; two of four partitions have both of their replicas there."""

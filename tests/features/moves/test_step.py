@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 
 import pytest
 
 from fixtures.moves.cluster import MB, Kind
 from fixtures.moves.mover import Mover, world
+from topicops.features.moves.carrying import starting
 from topicops.features.moves.record import PartitionMove, Stage, TopicPartition
 from topicops.model.runs.results import OutcomeStatus
 
@@ -207,6 +209,20 @@ def test_the_waves_of_a_step_share_the_room_of_a_disk_that_was_read_for_the_firs
     assert "the disk of broker 2 has 25,000,000 bytes free, and 31,000,000 would be needed" in mover.notes[0]
 
 
+def test_a_later_wave_knows_the_old_logs_of_topics_that_were_read_before_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(starting, "TOPICS_A_LOOK", 1)
+    mover = world({"a": partitions(2, (1,)), "b": {0: (1,)}}, per_broker=1, size=TINY)
+    mover.cluster.partition(TopicPartition("a", 1)).old_logs.add(3)
+    mover.accept("a", partitions(2, (3,)))
+    mover.accept("b", {0: (3,)})
+    stepped = mover.step()
+    assert stepped.moved == {A0, TopicPartition("b", 0)}
+    assert "a partition 1: not started: broker 3 has a log of before" in mover.notes[0]
+    assert mover.cluster.violations == []
+
+
 def test_without_a_throttle_nothing_is_set() -> None:
     mover = world({"a": {0: (1,)}}, throttle=None)
     mover.accept("a", {0: (2, 3)})
@@ -234,6 +250,20 @@ def test_the_throttle_of_a_person_wins_and_is_set_in_the_next_step() -> None:
     mover.step()
     assert {found.rates["leader"] for b, found in mover.cluster.brokers_by_id.items() if b < 4} == {20 * MB}
     assert mover.cluster.violations == []
+
+
+def test_the_throttle_of_a_person_counts_until_the_moves_have_ended() -> None:
+    mover = world({"a": {0: (1,)}, "b": {0: (1,)}, "c": {0: (1,)}}, size=SLOW)
+    mover.accept("a", {0: (2, 3)})
+    mover.step()
+    mover.change_throttle(20 * MB)
+    mover.accept("b", {0: (2, 3)})
+    assert mover.throttle == 20 * MB
+    mover.steps()
+    mover.accept("c", {0: (2, 3)})
+    assert mover.throttle == 5 * MB
+    mover.step()
+    assert {found.rates["leader"] for b, found in mover.cluster.brokers_by_id.items() if b < 4} == {5 * MB}
 
 
 def test_a_kill_between_the_old_and_the_new_rate_leaves_both_ours() -> None:
@@ -295,6 +325,37 @@ def test_each_request_is_one_line_of_the_audit_log() -> None:
     start = next(sent for sent in mover.told if sent.what == "start")
     assert (start.topic, start.partitions) == ("a", (0,))
     assert (start.before, start.after, start.answer) == ({"0": [1]}, {"0": [2, 3]}, "accepted")
+
+
+def answered(mover: Mover, answers: dict[int, str]) -> None:
+    """Let the brokers carry out what is asked of ``a``, but what they refuse, and give these answers by partition."""
+    alter = mover.cluster.alter
+
+    def some(rows: Mapping[TopicPartition, tuple[int, ...] | None]) -> Mapping[TopicPartition, str]:
+        alter({at: row for at, row in rows.items() if not answers.get(at.partition)})
+        return {TopicPartition("a", p): answer for p, answer in answers.items()}
+
+    mover.cluster.alter = some  # type: ignore[method-assign]
+
+
+def test_the_audit_log_has_a_line_for_each_answer_to_the_partitions_of_a_topic() -> None:
+    mover = world({"a": partitions(4, (1,))}, size=SLOW)
+    mover.accept("a", partitions(4, (2,)))
+    answered(mover, {0: "", 1: "INVALID_REPLICA_ASSIGNMENT (39)", 3: ""})
+    mover.step()
+    mover.cancel("a")
+    answered(mover, {0: "", 3: "NO_REASSIGNMENT_IN_PROGRESS (85)"})
+    mover.step()
+    lines = [(sent.what, sent.partitions, sent.answer) for sent in mover.told if sent.what in ("start", "cancel")]
+    assert lines == [
+        ("start", (0, 3), "accepted"),
+        ("start", (1,), "INVALID_REPLICA_ASSIGNMENT (39)"),
+        ("start", (2,), "no clear answer: the brokers did not name it"),
+        ("cancel", (0,), "accepted"),
+        ("cancel", (2,), "no clear answer: the brokers did not name it"),
+        ("cancel", (3,), "NO_REASSIGNMENT_IN_PROGRESS (85)"),
+    ]
+    assert [sent.after for sent in mover.told if sent.what == "start"][1] == {"1": [2]}
 
 
 def test_a_target_that_gets_no_new_replicas_any_more_is_dropped_and_planned_anew() -> None:

@@ -143,6 +143,25 @@ def test_a_request_without_a_clear_answer_is_read_back(kind: Kind, fails: str) -
     assert alters(mover.cluster) == (2 if fails == "unsent" else 1)
 
 
+@KINDS
+def test_a_request_that_is_carried_out_after_it_counted_as_lost_has_moved_as_planned(kind: Kind) -> None:
+    mover = world({"a": {0: (1,)}}, kind=kind)
+    mover.accept("a", {0: (2, 3)})
+    mover.cluster.alter_fails = ["late"]
+    mover.step()
+    [(_, rows)] = mover.cluster.late
+    mover.cluster.late[:] = [(50.0, rows)]
+    mover.cluster.topics_by_name["a"].min_isr = 2  # so that it is not asked for again
+    mover.cluster.advance(40)
+    mover.step()
+    assert mover.record.topics[0].partitions[0].stage is Stage.ACCEPTED
+    mover.cluster.advance(40)
+    assert mover.cluster.partition(A0).replicas == (2, 3)
+    mover.steps()
+    assert statuses(mover) == [("done", "")]
+    assert at_rest(mover)
+
+
 def test_a_step_without_a_controller_sends_nothing() -> None:
     mover = moving()
     mover.cluster.fail_over(6)
@@ -343,6 +362,23 @@ def test_what_is_owed_to_a_deleted_topic_ends(kind: Kind, is_made_anew: bool) ->
         assert mover.cluster.topics_by_name["a"].entries["leader"] == {"0:2": "somebody"}
 
 
+@pytest.mark.parametrize("has_begun", [True, False], ids=["it moves", "it waits"])
+def test_a_topic_that_gets_an_id_meanwhile_goes_on_moving(has_begun: bool) -> None:
+    """The brokers' protocol was raised to 2.8: until then topics had no ids."""
+    mover = moving() if has_begun else world({"a": {0: (1,)}})
+    if not has_begun:
+        mover.accept("a", {0: (2, 3)})
+    found = mover.cluster.topics_by_name["a"]
+    found.first_identity, found.identity = found.identity, "an id"
+    for _ in range(3):
+        mover.step()
+        mover.cluster.advance(MINUTE_S)
+    mover.cluster.advance(HOUR_S)
+    mover.steps()
+    assert statuses(mover) == [("done", "")]
+    assert at_rest(mover)
+
+
 @KINDS
 def test_a_topic_that_is_expanded_meanwhile_goes_on_moving(kind: Kind) -> None:
     mover = moving(kind)
@@ -407,6 +443,50 @@ def test_a_move_to_a_broker_with_a_log_of_before_is_not_started() -> None:
     ]
     assert mover.cluster.violations == []
     mover.cluster.partition(A0).old_logs.clear()
+    mover.steps()
+    assert at_rest(mover)
+
+
+def test_a_log_that_a_cancelled_move_of_the_same_topic_has_left_keeps_no_move_from_starting() -> None:
+    """Kafka 2.8 to 3.4 leave half copies with ZooKeeper (KAFKA-13972)."""
+    mover = moving(size=300 * MB)
+    mover.cancel("a")
+    mover.step()
+    assert statuses(mover) == [("cancelled", "it was asked for")]
+    mover.cluster.partition(A0).logs[2] = 1.0 * MB
+    mover.accept("a", {0: (2, 4)})
+    mover.steps()
+    assert at_rest(mover)
+    assert mover.cluster.partition(A0).replicas == (2, 4)
+
+
+@pytest.mark.parametrize("broker", [2, 4], ids=["where a move of ours went", "elsewhere"])
+def test_a_log_that_may_be_of_an_earlier_topic_keeps_a_move_from_starting_also_after_a_cancel(broker: int) -> None:
+    mover = moving(size=300 * MB)
+    mover.cancel("a")
+    mover.step()
+    if broker == 2:
+        mover.cluster.delete_topic("a")
+        mover.cluster.make_topic("a", {0: (1,)})
+    mover.cluster.partition(A0).old_logs.add(broker)
+    mover.accept("a", {0: (2, 4)})
+    mover.step()
+    assert f"not started: broker {broker} has a log of before" in mover.notes[0]
+    assert mover.cluster.violations == []
+
+
+def test_a_move_to_a_broker_that_does_not_tell_its_logs_is_not_started() -> None:
+    mover = world({"a": {0: (1,)}})
+    mover.cluster.partition(A0).old_logs.add(3)
+    mover.cluster.brokers_by_id[3].hides_sizes = True
+    mover.accept("a", {0: (2, 3)})
+    mover.step()
+    assert mover.notes == [
+        "a partition 0: not started: whether broker 3 has a log of before is not known: broker 3 did not answer."
+    ]
+    assert mover.cluster.violations == []
+    mover.cluster.partition(A0).old_logs.clear()
+    mover.cluster.brokers_by_id[3].hides_sizes = False
     mover.steps()
     assert at_rest(mover)
 
@@ -623,3 +703,19 @@ def test_a_move_that_stands_still_because_sizes_are_not_known_is_not_cancelled()
     mover.step()
     assert mover.notes == ["Broker 1: how much is copied is not known: broker 1 did not answer."]
     assert alters(mover.cluster) == 1
+
+
+@pytest.mark.parametrize("ahead_s", [HOUR_S, 72 * HOUR_S], ids=["an hour", "days"])
+def test_a_step_goes_on_after_one_of_a_host_whose_clock_was_ahead(ahead_s: float) -> None:
+    mover = moving()
+    mover.cluster.advance(MINUTE_S)
+    mover.cluster.seconds += ahead_s
+    mover.step()
+    found, speed = mover.record.topics[0].partitions[0], mover.record.bytes_per_s
+    mover.cluster.seconds -= ahead_s
+    mover.step()
+    assert mover.record.topics[0].partitions[0].bytes_per_s == found.bytes_per_s
+    assert mover.record.bytes_per_s == speed
+    mover.cluster.advance(HOUR_S)
+    mover.steps()
+    assert at_rest(mover)

@@ -19,7 +19,7 @@ from fixtures.moves.cluster import MB
 from fixtures.moves.mover import world
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.features.moves.carrying.values import MoveSettings
-from topicops.features.moves.record import MOVES, MovesRecord
+from topicops.features.moves.record import MOVES, MovesRecord, Stage
 from topicops.features.moves.stepping import STEP_WRAPPERS, StepWrappers, kafka_mover, settings_of
 from topicops.flow.runs.access import Access
 from topicops.model.errors import ArtifactError, ClusterError
@@ -41,6 +41,8 @@ class Story:
     """Whether the brokers answer no question of a step."""
     approvers: Mapping[str, str] = field(default_factory=dict)
     lease: FakeLease = field(default_factory=FakeLease)
+    left_out: frozenset[str] = frozenset()
+    """Topics whose files have errors."""
 
     def __post_init__(self) -> None:
         self.there = world({"a": {0: (1,)}, "b": {0: (1,)}}, size=3000.0 * MB)
@@ -58,13 +60,13 @@ class Story:
         access = Access(
             environment=environment, run="cli/2", home=self.home, connections=lambda _: pytest.fail("asked")
         )
-        described = (desired_topic(name, 1, replication_factor=2) for name in ("a", "b"))
+        described = (desired_topic(name, 1, replication_factor=2) for name in {"a", "b"} - self.left_out)
         return kafka_mover(
             access,
             clock=self.cluster.clock,
             reader=cast("LiveReader", SimpleNamespace(cluster_id=lambda: self.cluster_id)),
             lease=self.lease,
-            desired=desired_of(*described),
+            desired=replace(desired_of(*described), left_out=self.left_out),
             approvers=self.approvers,
             origin=replace(audit_origin(), principals={"reassign": "User:mover"}),
         )
@@ -153,6 +155,21 @@ def test_a_topic_with_an_earlier_move_is_refused_and_another_one_is_accepted(sto
         OutcomeStatus.REFUSED,
         "a has an earlier move, of cli/2; wait until it has ended, or cancel it: topicops moves --cancel a",
     )
+
+
+def test_an_earlier_move_waits_while_its_file_has_errors_that_do_not_stop_this_apply(story: Story) -> None:
+    story.is_silent = True
+    story.begin(story.change("a"))
+    story.is_silent, story.left_out = False, frozenset({"a"})
+
+    story.begin(story.change("b"))
+
+    assert story.record is not None
+    assert {move.topic: move.partitions[0].stage for move in story.record.topics} == {
+        "a": Stage.ACCEPTED,
+        "b": Stage.ASKED,
+    }
+    assert story.record.notes == ("a partition 0: not started: its file has errors; `topicops validate` lists them.",)
 
 
 def test_a_second_try_of_an_apply_finds_what_the_first_one_recorded(story: Story) -> None:

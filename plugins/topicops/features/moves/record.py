@@ -166,6 +166,17 @@ class EndedMove:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OwnLogs:
+    """Where moves of ours have begun logs of a topic, and not ended: no log was there, so one that is there is its."""
+
+    topic: str
+    identity: str
+    """Identity of the topic; a log may be of none of its name that came before."""
+    brokers: Mapping[int, tuple[int, ...]]
+    """Brokers by partition."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MovesRecord:
     """All moves of one environment that have not ended."""
 
@@ -176,9 +187,11 @@ class MovesRecord:
     rates: tuple[OwnedRate, ...] = ()
     """Rates on brokers that are ours, by broker."""
     throttle: int | None = None
-    """Bytes a second that a person has asked for since, instead of ``apply.throttle``; None means none."""
+    """Bytes a second that a person has asked for until these moves have ended; None means ``apply.throttle``."""
     ended: tuple[EndedMove, ...] = ()
     """The newest ``KEPT_ENDED``, oldest first."""
+    own_logs: tuple[OwnLogs, ...] = ()
+    """Logs that moves without an end may have left: of the newest ``KEPT_ENDED`` topics, oldest first."""
     notes: tuple[str, ...] = ()
     """What the last step said: obligations, and what waits for what."""
     bytes_per_s: float = 0.0
@@ -197,7 +210,7 @@ class MovesRecord:
 
 
 KEPT_ENDED = 200
-"""Most ended moves that a record keeps."""
+"""Most ended moves that a record keeps, and most topics with own logs."""
 MOVES = Memory("moves", MovesRecord)
 """Moves of replicas that have not ended, by environment."""
 

@@ -29,6 +29,7 @@ from topicops.model.runs.results import OutcomeStatus
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment, EnvironmentSpec
 from topicops.steps.planning.right_cluster import require_cluster_id
+from topicops.steps.specs.needed import no_topic
 
 if TYPE_CHECKING:
     from topicops.features.moves.edges.cluster import KafkaMoveCluster
@@ -37,11 +38,18 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_cluster(access: Access, reader: LiveReader) -> Iterator[KafkaMoveCluster]:
-    """Ask and change the environment's cluster as the mover. Raises ``UsageError`` for a connection without use."""
+    """Ask and change the environment's cluster as the mover.
+
+    Raises:
+        UsageError: The mover's connection cannot be used.
+        WrongTargetError: Its brokers belong to another cluster than the one that is read.
+        ClusterError: None of them answers.
+    """
     from topicops.features.moves.edges.cluster import KafkaMoveCluster
 
     properties, draining = access.kafka("mover"), access.environment.spec.cluster.draining
     with access.broker_views() as views, KafkaMoveCluster(properties, reader, views, draining=draining) as cluster:
+        cluster.require_same_cluster()
         yield cluster
 
 
@@ -62,7 +70,7 @@ def take_step(run: EnvironmentRun, *, lock_timeout_s: float = 0.0) -> Stepped | 
     """Make one step of the environment's moves; None where nothing of ours moves, waits or is owed.
 
     Raises:
-        SpecError: The files of a topic that moves, or those that it shares, have errors.
+        SpecError: The environment's file has errors. Of a topic whose files have errors, nothing that waits starts.
         LeaseHeldError: Another run is changing the cluster; nothing was sent.
         WrongTargetError: The cluster is not the environment's.
         ClusterError: The cluster could not be read; nothing was sent.
@@ -70,8 +78,7 @@ def take_step(run: EnvironmentRun, *, lock_timeout_s: float = 0.0) -> Stepped | 
     known = read_moves(run.home, run.environment)
     if known is None or known.is_idle:
         return None
-    topics = {move.topic for move in known.topics}
-    environment, desired = read_needed_specs(run.files, topics.__contains__, run.progress).require()
+    environment, desired = read_needed_specs(run.files, no_topic, run.progress).require()
     access = run.access(environment)
     with access.reader() as reader:
         cluster_id = reader.cluster_id()
@@ -198,6 +205,7 @@ class _Steps:
                 keep=self.keep,
                 confirm=self.lease.confirm,
                 still_asked=lambda move: still_asked(move, self.desired, self.environment.spec),
+                left_out=self.desired.left_out,
                 clock=self.clock,
                 tell=wrappers.tell(lambda sent: audit.append([audited(sent, moves)])),
             )

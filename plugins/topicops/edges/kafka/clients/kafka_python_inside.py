@@ -133,6 +133,15 @@ class BrokerConnections:
         self._cluster_id = self._cluster_id or answer.cluster_id
         return {broker.node_id: address(broker.host, broker.port) for broker in answer.brokers}
 
+    def cluster_id(self) -> str | None:
+        """Return the id of the cluster, as the first answer gave it; None where the brokers have none.
+
+        Raises ``ClusterError`` where no broker gives an answer.
+        """
+        if self._cluster_id is None:
+            self.brokers()
+        return self._cluster_id
+
     def answer_s(self) -> float:
         """Return how long one answer takes. Raises ``ClusterError`` where no broker gives one."""
         if self._answer_s is None:

@@ -62,8 +62,9 @@ def _seen(sender: Sender, reading: Reading, moving: Moving) -> PartitionMove:
     if found.stage is Stage.ACCEPTED and found.asked_at is None:
         return found
     now = reading.of(moving)
-    if found.stage is Stage.ACCEPTED:  # was asked for, and seemed not to be; it is ours if it moves after all
-        return replace(found, stage=Stage.ASKED, seen=True, doubted_at=None) if now is Now.MOVES else found
+    if found.stage is Stage.ACCEPTED:  # was asked for, and seemed not to be; it is ours if it moves, or has moved
+        is_ours = now in (Now.MOVES, Now.ENDED, Now.LAGS)
+        return replace(found, stage=Stage.ASKED, seen=True, doubted_at=None) if is_ours else found
     if now is Now.MOVES:
         return replace(found, seen=True, doubted_at=None)
     if now in (Now.ENDED, Now.LAGS):

@@ -110,6 +110,8 @@ def _mean(before: float, newest: float, now: datetime, since: datetime | None) -
     """Return the speed of late, by that of before and the newest one; ``since``: None, if there was none before."""
     if since is None:
         return newest
+    if now <= since:  # the host of the step before had another clock
+        return before
     return newest + (before - newest) * exp(-(now - since) / SPEED_OF_LATE)
 
 

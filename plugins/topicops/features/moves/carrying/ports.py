@@ -35,6 +35,8 @@ class TopicNow:
 
     identity: str
     """Identity, as ``LiveTopic.identity``."""
+    first_identity: str = ""
+    """Identity that it had before it got an id, as it does when the brokers' protocol is raised; empty: not known."""
     partitions: Mapping[int, PartitionNow]
     min_isr: int
     """``min.insync.replicas`` in force: the largest that any broker may use."""
@@ -42,6 +44,10 @@ class TopicNow:
     leader_entries: tuple[str, ...] = ()
     """Entries of ``leader.replication.throttled.replicas``, whosever they are; ``("*",)`` for all."""
     follower_entries: tuple[str, ...] = ()
+
+    def is_same(self, identity: str) -> bool:
+        """Return whether this is the topic that once had this identity, and no later one of its name."""
+        return bool(identity) and identity in (self.identity, self.first_identity)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

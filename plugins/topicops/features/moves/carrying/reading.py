@@ -40,7 +40,7 @@ class Reading:
     def topic_of(self, move: TopicMove) -> TopicNow | None:
         """Return the topic that the move is of; None means that it does not exist any more."""
         topic = self.topics.get(move.topic)
-        return topic if topic is not None and topic.identity == move.identity else None
+        return topic if topic is not None and topic.is_same(move.identity) else None
 
     def partition_of(self, moving: Moving) -> PartitionNow | None:
         topic = self.topic_of(moving.move)

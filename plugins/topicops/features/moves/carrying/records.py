@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from topicops.features.moves.record import KEPT_ENDED, EndedMove, MovesRecord, PartitionMove, Stage, TopicMove
+from topicops.features.moves.record import KEPT_ENDED, EndedMove, MovesRecord, OwnLogs, PartitionMove, Stage, TopicMove
 from topicops.model.plans.changes import MoveReason, ReassignTopic
 from topicops.model.plans.plan import GatedChange
 
@@ -35,6 +35,8 @@ def accept(
         approvers: Approver of each change that has one, by digest.
         draining: Brokers of ``cluster.draining``.
     """
+    if not any(move.partitions for move in record.topics):
+        record = replace(record, throttle=None)  # a person asked for it because of moves that have ended
     for gated in changes:
         if isinstance(gated.change, ReassignTopic):
             move = _accepted(gated.change, gated.digest, run, approvers, now)
@@ -121,7 +123,29 @@ def without(
     )
     left = {p: found for p, found in move.partitions.items() if p not in gone}
     record = replace(record, ended=(*record.ended, ended)[-KEPT_ENDED:])
+    if status != DONE:
+        record = _with_own_logs(record, move, gone)
     return with_topic(record, replace(move, partitions=left))
+
+
+def _with_own_logs(record: MovesRecord, move: TopicMove, partitions: Collection[int]) -> MovesRecord:
+    """Return the record that also knows where the moves of these partitions may leave logs: those that were begun."""
+    begun = {
+        p: tuple(sorted(found.added))
+        for p, found in move.partitions.items()
+        if p in partitions and found.asked_at is not None and found.added
+    }
+    if not begun:
+        return record
+    found = OwnLogs(topic=move.topic, identity=move.identity, brokers=begun)
+    others = []
+    for logs in record.own_logs:
+        if (logs.topic, logs.identity) == (found.topic, found.identity):
+            both = {p: (*logs.brokers.get(p, ()), *begun.get(p, ())) for p in logs.brokers.keys() | begun.keys()}
+            found = replace(found, brokers={p: tuple(sorted({*row})) for p, row in sorted(both.items())})
+        else:
+            others.append(logs)
+    return replace(record, own_logs=(*others, found)[-KEPT_ENDED:])
 
 
 def topic_of(record: MovesRecord, topic: str) -> TopicMove:

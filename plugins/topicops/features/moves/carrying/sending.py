@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -23,6 +23,7 @@ RowsOrCancel = Mapping[TopicPartition, tuple[int, ...] | None]
 SHOWN = 8
 """Partitions that a note names."""
 MOST_NOTES = 100
+UNNAMED = "no clear answer: the brokers did not name it"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -121,9 +122,8 @@ class Sender:
         """Ask for moves; gives the refusals, and whether the answer was clear."""
         self.asked |= {at.topic for at in rows}
         answers, is_clear = self._alter(rows)
-        for topic, found in by_topic(rows).items():
+        for topic, found, answer in _by_answer(rows, answers):
             old, new = ({str(p): list(kind[TopicPartition(topic, p)]) for p in found} for kind in (before, rows))
-            answer = _one_answer(answers.get(TopicPartition(topic, p), "") for p in found)
             self.tell(Sent(what="start", topic=topic, partitions=found, before=old, after=new, answer=answer))
             logger.info("asked to move topic=%s partitions=%s answer=%s", topic, found, answer)
         return answers, is_clear
@@ -131,8 +131,7 @@ class Sender:
     def cancel(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, str]:
         """Ask to cancel moves; gives the refusals."""
         answers, _ = self._alter(dict.fromkeys(partitions))
-        for topic, found in by_topic(partitions).items():
-            answer = _one_answer(answers.get(TopicPartition(topic, p), "") for p in found)
+        for topic, found, answer in _by_answer(partitions, answers):
             self.tell(Sent(what="cancel", topic=topic, partitions=found, answer=answer))
             logger.info("asked to cancel topic=%s partitions=%s answer=%s", topic, found, answer)
         return answers
@@ -152,8 +151,7 @@ class Sender:
             answers = self.cluster.elect(partitions)
         except ClusterError as error:
             answers = dict.fromkeys(partitions, first_line(error))
-        for topic, found in by_topic(partitions).items():
-            answer = _one_answer(answers.get(TopicPartition(topic, p), "") for p in found)
+        for topic, found, answer in _by_answer(partitions, answers):
             self.tell(Sent(what="elect", topic=topic, partitions=found, answer=answer))
             if answer != "accepted":
                 self.note(f"{named(topic, found)}: the preferred leader does not lead: {answer}.")
@@ -174,8 +172,15 @@ def _clear(request: Callable[[], str]) -> str:
         return f"no clear answer: {first_line(error)}"
 
 
-def _one_answer(answers: Iterable[str]) -> str:
-    return "; ".join(dict.fromkeys(answer for answer in answers if answer)) or "accepted"
+def _by_answer(
+    asked: Iterable[TopicPartition], answers: Mapping[TopicPartition, str]
+) -> Iterator[tuple[str, tuple[int, ...], str]]:
+    """Yield topic, partitions and their answer, ``accepted`` for an empty one; each partition is in one of them."""
+    for topic, partitions in by_topic(asked).items():
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for p in partitions:
+            found[answers.get(TopicPartition(topic, p), UNNAMED) or "accepted"].append(p)
+        yield from ((topic, tuple(its), answer) for answer, its in found.items())
 
 
 def _lists(leader: Collection[str], follower: Collection[str]) -> Mapping[str, Sequence[str]]:

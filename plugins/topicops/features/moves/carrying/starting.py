@@ -39,6 +39,8 @@ READ_BACKS, BETWEEN_S = 8, 0.3
 """Readings until a throttle must be in force, and the pause between them: brokers take it over within a second."""
 
 
+FILE_WITH_ERRORS = "its file has errors; `topicops validate` lists them"
+
 Sized = tuple[Moving, int | None]
 """With the bytes of its leader's log; None means not known."""
 
@@ -51,6 +53,8 @@ class Start:
     settings: MoveSettings
     throttle: int | None
     still_asked: Callable[[TopicMove], str]
+    left_out: Collection[str] = ()
+    """Topics whose files have errors: nobody knows what they ask for."""
     left: Mapping[int, int]
     """Bytes that moves which run will still bring to each broker."""
 
@@ -98,7 +102,8 @@ class Waves:
             now = replace(reading, names=frozenset(names), topics=sender.cluster.topics(names))
             able = list(_able(self.begin, now, names))
             sizes = _sizes(self.begin, now, able) if able else {}
-            self.sizes = {**self.sizes, **sizes}
+            self.sizes = {**self.sizes, **sizes}  # of each broker the newest: they have its room, and not all its logs
+            able = list(_without_old_logs(sender, now, able, sizes))
             found = [_sized(chosen, now, sizes) for chosen in able]
             _keep(sender, {chosen.at: chosen.found for chosen, _ in found})  # what waits counts in the forecast
             self.able = [*self.able, *load.take(found, self.sizes, sender)]
@@ -135,13 +140,13 @@ def _able(begin: Start, reading: Reading, names: Collection[str]) -> Iterator[Mo
     dropped: list[tuple[TopicPartition, str, str]] = []
     for name in names:
         move = topic_of(begin.sender.record, name)
-        unasked = begin.still_asked(move)
+        unasked = "" if name in begin.left_out else begin.still_asked(move)
         for each in move.each():
             if each.found.stage is not Stage.ACCEPTED:
                 continue
             if reason := unasked or never(reading, each):
                 dropped.append((each.at, DROPPED, reason))
-            elif reason := not_now(begin, reading, each):
+            elif reason := (FILE_WITH_ERRORS if name in begin.left_out else not_now(begin, reading, each)):
                 begin.sender.wait(each.at, reason)
             else:
                 yield each
@@ -154,7 +159,7 @@ def never(reading: Reading, moving: Moving) -> str:
     topic = reading.topics.get(move.topic)
     if topic is None or topic.is_deleting:
         return "its topic was deleted"
-    if topic.identity != move.identity:
+    if not topic.is_same(move.identity):
         return "its topic was deleted and made anew"
     if (now := topic.partitions.get(at.partition)) is None:
         return "the topic has no such partition"
@@ -256,7 +261,7 @@ class Load:
         while self.slots > 0 and (ready := [each for each in waiting.values() if self._may_receive(each[0].found)]):
             chosen, size = min(ready, key=lambda found: self._order(*found))
             del waiting[chosen.at]
-            if reason := _old_log(chosen, sizes) or self._full(chosen.found, size, sizes):
+            if reason := self._full(chosen.found, size, sizes):
                 sender.wait(chosen.at, reason)
                 continue
             self.slots -= 1
@@ -287,16 +292,38 @@ class Load:
         return ""
 
 
-def _old_log(chosen: Moving, sizes: Sizes) -> str:
-    """Say which new replica would find a log on its broker; empty: none, as far as brokers tell.
+def _without_old_logs(sender: Sender, now: Reading, able: Iterable[Moving], sizes: Sizes) -> Iterator[Moving]:
+    """Yield the moves whose new replicas find no log on their brokers; the others wait.
+
+    Args:
+        sizes: With the logs of all their topics.
+    """
+    for chosen in able:
+        if reason := _old_log(chosen, sizes, own=_own_logs(sender, now, chosen)):
+            sender.wait(chosen.at, reason)
+        else:
+            yield chosen
+
+
+def _own_logs(sender: Sender, now: Reading, chosen: Moving) -> frozenset[int]:
+    """Return the brokers that can have no log of the partition but one of this topic, which a move of ours began."""
+    topic, at = now.topics[chosen.at.topic], chosen.at
+    known = (logs for logs in sender.record.own_logs if logs.topic == at.topic and topic.is_same(logs.identity))
+    return frozenset(broker for logs in known for broker in logs.brokers.get(at.partition, ()))
+
+
+def _old_log(chosen: Moving, sizes: Sizes, *, own: Collection[int]) -> str:
+    """Say which new replica would find a log on its broker, or may find one; empty: none.
 
     A broker that was down when a replica was taken away keeps its log. If that is of an earlier topic of the name,
     brokers of 3.9 refuse the new replica for ever; those of 2.4 and 2.8 count it as in sync, and it lacks records.
     Seen on 2.4.1, 2.8.2 and 3.9.2 with ZooKeeper; no answer tells of which topic a log is.
     """
-    for broker in sorted(chosen.found.added):
-        told = sizes.get(broker)
-        if isinstance(told, LogSizes) and chosen.at in told.bytes_of:
+    for broker in sorted(chosen.found.added - {*own}):
+        told = sizes.get(broker, f"broker {broker} was not asked")
+        if isinstance(told, str):
+            return f"whether broker {broker} has a log of before is not known: {told}"
+        if chosen.at in told.bytes_of:
             folder = f"{chosen.at.topic}-{chosen.at.partition}"
             return (
                 f"broker {broker} has a log of before, perhaps of an earlier topic of that name, whose records would "

@@ -7,7 +7,7 @@ from what Kafka lists.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -42,6 +42,7 @@ def make_step(
     keep: Callable[[MovesRecord], None],
     confirm: Callable[[], None],
     still_asked: Callable[[TopicMove], str],
+    left_out: Collection[str] = (),
     clock: Clock,
     tell: Callable[[Sent], None],
 ) -> Stepped:
@@ -51,6 +52,7 @@ def make_step(
         keep: Writes the record durably; called before each request that the record explains.
         confirm: Raises ``LeaseLostError`` unless the lease is held; called right before each alter.
         still_asked: Gives the reason why the files ask for a move no longer; empty means that they do.
+        left_out: Topics whose files have errors: what moves goes on, and what waits is neither started nor dropped.
         tell: Takes one line for the audit log after the answer to each request.
 
     Raises:
@@ -62,7 +64,7 @@ def make_step(
         return Stepped(record=record)
     reading = read(cluster, concerned(record))
     try:
-        _go_on(sender, reading, settings, still_asked)
+        _go_on(sender, reading, settings, still_asked, left_out)
     except ClusterError as error:
         sender.note(f"The step ended early: {first_line(error)}; the next one goes on.", first=True)
     notes = sender.notes
@@ -70,7 +72,13 @@ def make_step(
     return Stepped(record=sender.record, notes=notes, became=_became(record, sender), moved=frozenset(sender.moved))
 
 
-def _go_on(sender: Sender, reading: Reading, settings: MoveSettings, still_asked: Callable[[TopicMove], str]) -> None:
+def _go_on(
+    sender: Sender,
+    reading: Reading,
+    settings: MoveSettings,
+    still_asked: Callable[[TopicMove], str],
+    left_out: Collection[str],
+) -> None:
     throttle = settings.throttle if sender.record.throttle is None else sender.record.throttle
     reading = harvest(sender, reading)
     take_out_entries(sender, reading)
@@ -79,7 +87,9 @@ def _go_on(sender: Sender, reading: Reading, settings: MoveSettings, still_asked
     judge_anew(sender)
     left = measure(sender, reading, settings, throttle)
     has_cancelled = cancel(sender)
-    begin = Start(sender=sender, settings=settings, throttle=throttle, still_asked=still_asked, left=left)
+    begin = Start(
+        sender=sender, settings=settings, throttle=throttle, still_asked=still_asked, left_out=left_out, left=left
+    )
     waves = Waves.of(begin, reading)
     is_sent = waves.start(reading) or has_cancelled
     while is_sent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -43,10 +44,11 @@ from topicops.features.moves.edges.requests import (
     sizes_of,
 )
 from topicops.features.moves.record import FOLLOWER_LIST, LEADER_LIST, TopicPartition
-from topicops.model.cluster.snapshot import Broker, LiveTopic, LogDirectories
+from topicops.model.cluster.snapshot import Broker, LiveTopic, LogDirectories, identity_of
 from topicops.model.codes import Code
-from topicops.model.errors import ClusterError, ClusterUnreachableError
+from topicops.model.errors import ClusterError, ClusterUnreachableError, UndecodableZnodeError, WrongTargetError
 from topicops.model.ports import BrokerMetadata, BrokerView, LiveReader
+from topicops.model.printable import printable
 
 ANSWER_S = 10.0
 """Seconds that a broker has for one answer."""
@@ -88,6 +90,15 @@ class KafkaMoveCluster:
     ) -> None:
         self._connections.close()
 
+    def require_same_cluster(self) -> None:
+        """Raise ``WrongTargetError`` unless the brokers that are asked belong to the cluster that is read."""
+        asked, read = self._connections().cluster_id(), self._reader.cluster_id()
+        if asked != read:
+            raise WrongTargetError(
+                f"the mover's brokers belong to cluster {printable(str(asked))}, what is read to {printable(read)}; "
+                "nothing was sent: correct the address of cluster.kafka.mover, or that of what is read"
+            )
+
     # --- questions
 
     def listed(self) -> Mapping[TopicPartition, Listed]:
@@ -103,10 +114,7 @@ class KafkaMoveCluster:
         self._partitions |= {name: live.assignment.keys() for name, live in lives.items()}
         configs = self._topic_configs(sorted(lives.keys() - deleting))
         return {
-            name: TopicNow(identity=live.identity, partitions=_partitions(live), min_isr=1, is_deleting=True)
-            if name in deleting
-            else _topic(live, configs[name])
-            for name, live in lives.items()
+            name: _deleting(live) if name in deleting else _topic(live, configs[name]) for name, live in lives.items()
         }
 
     def brokers(self) -> Mapping[int, BrokerNow]:
@@ -152,7 +160,8 @@ class KafkaMoveCluster:
         return self._edit_topic(topic, [edit for config in _LISTS for edit in cleaned(config, texts.get(config))])
 
     def remove_entries(self, topic: str, leader: Sequence[str], follower: Sequence[str]) -> str:
-        present = self._lists(topic)
+        """Take out what any live broker has: the one that is asked may not have heard of entries that were added."""
+        present = self._lists_of_all(topic)
         if isinstance(present, str):
             return present
         lists = zip((LEADER_LIST, FOLLOWER_LIST), present, (leader, follower), strict=True)
@@ -176,9 +185,9 @@ class KafkaMoveCluster:
 
     def require_rights(self, topics: Collection[str]) -> None:
         """Raise ``ClusterError`` for the first right that the mover lacks. Nothing is changed."""
+        broker, to = min(self._live()), "change the throttle rates"
         self.listed()
         self._alter({})
-        broker, to = min(self._reader.brokers()), "change the throttle rates"
         rates = {str(broker): [(LEADER_RATE, Operation.SET, "1"), (FOLLOWER_RATE, Operation.SET, "1")]}
         asked = {broker: configs_request(ResourceType.BROKER, rates, validate_only=True)}
         for refusal in configs_answers(self._clear(self._asked(asked)[broker], to)).values():
@@ -245,6 +254,18 @@ class KafkaMoveCluster:
         found = self._described_lists(topic)
         return found if isinstance(found, str) else _both_lists(found)
 
+    def _lists_of_all(self, topic: str) -> tuple[tuple[str, ...], tuple[str, ...]] | str:
+        """Return both throttle lists of a topic with what any live broker has; a sentence where one refuses."""
+        leader, follower = Counter[str](), Counter[str]()
+        for answer in self._asked({b: topic_configs_request([topic], _LISTS) for b in self._live()}).values():
+            [found] = self._clear(answer, f"describe the configs of {topic}").results
+            if refusal := refused(found.error_code, found.error_message):
+                return refusal
+            leader, follower = (
+                kind | Counter(new) for kind, new in zip((leader, follower), _both_lists(found), strict=True)
+            )
+        return tuple(leader.elements()), tuple(follower.elements())
+
     def _described_lists(self, topic: str) -> Any:
         """Return the controller's answer about both throttle lists of a topic; a sentence where it refuses."""
         broker = self._connections().controller()
@@ -258,7 +279,7 @@ class KafkaMoveCluster:
         A broker without an answer may be the one that leads, with a ``min.insync.replicas`` of its own.
         """
         found: dict[str, list[Any]] = {name: [] for name in names}
-        live = self._reader.brokers()
+        live = self._live()
         for start in range(0, len(names), TOPICS_A_REQUEST):
             batch = names[start : start + TOPICS_A_REQUEST]
             wanted = (MIN_ISR, LEADER_LIST, FOLLOWER_LIST)
@@ -268,6 +289,12 @@ class KafkaMoveCluster:
                     self._require(refused(result.error_code, result.error_message), what, "DescribeConfigs on it")
                     found[result.resource_name].append(result)
         return found
+
+    def _live(self) -> Mapping[int, Broker]:
+        """Return the live brokers. Raises ``ClusterError`` without one: their sessions may be lost while they run."""
+        if live := self._reader.brokers():
+            return live
+        raise ClusterError("no broker is live; start the brokers, or wait for them")
 
     def _broker(self, broker: Broker, rates: Any, disks: Any) -> BrokerNow:
         leader_rate, follower_rate, unread = self._rates(broker.id, rates)
@@ -289,7 +316,7 @@ class KafkaMoveCluster:
         if is_hidden:
             if not isinstance(self._reader, ZooKeeperReader):
                 return None, None, f"broker {broker} hides its throttle rates"
-            rates = _rates_in_zookeeper(self._reader, broker)
+            rates = rates_in_zookeeper(self._reader, broker)
         return rates.get(LEADER_RATE), rates.get(FOLLOWER_RATE), ""
 
     def _sizes(self, broker: int, answer: Any) -> LogSizes | str:
@@ -307,13 +334,20 @@ class _BrokerConfigs(msgspec.Struct):
     config: dict[str, str] = {}
 
 
-def _rates_in_zookeeper(reader: ZooKeeperReader, broker: int) -> dict[str, int | None]:
+def rates_in_zookeeper(reader: ZooKeeperReader, broker: int) -> dict[str, int | None]:
     """Return the rates of a broker whose answer hides them, or else those of all brokers."""
     paths = (f"{BROKER_CONFIGS}/{broker}", f"{BROKER_CONFIGS}/<default>")
     znodes = reader.connected(lambda: [reader.session.get(path) for path in paths])
-    texts = [msgspec.json.decode(znode.data or b"{}", type=_BrokerConfigs).config for znode in znodes if znode]
-    found = {name: next((t[name] for t in texts if name in t), None) for name in (LEADER_RATE, FOLLOWER_RATE)}
-    return {name: int(text) for name, text in found.items() if text is not None}
+    told = [_rates_of_znode(p, znode.data or b"{}") for p, znode in zip(paths, znodes, strict=True) if znode]
+    return {name: next((rates[name] for rates in told if name in rates), None) for name in (LEADER_RATE, FOLLOWER_RATE)}
+
+
+def _rates_of_znode(path: str, data: bytes) -> dict[str, int]:
+    try:
+        config = msgspec.json.decode(data, type=_BrokerConfigs).config
+        return {name: int(config[name]) for name in (LEADER_RATE, FOLLOWER_RATE) if name in config}
+    except (msgspec.DecodeError, ValueError) as error:
+        raise UndecodableZnodeError(path, f"has no configs ({error})", "find out which program wrote it") from error
 
 
 def _closed(broker: int, disks: Any) -> str:
@@ -342,11 +376,26 @@ def _topic(live: LiveTopic, configs: Sequence[Any]) -> TopicNow:
     leader, follower = zip(*(_both_lists(result) for result in configs), strict=True)
     return TopicNow(
         identity=live.identity,
+        first_identity=_first_identity(live),
         partitions=_partitions(live),
         min_isr=max(int(found.get(MIN_ISR) or unknown) for found in by_broker),
         leader_entries=_in_all(leader),
         follower_entries=_in_all(follower),
     )
+
+
+def _deleting(live: LiveTopic) -> TopicNow:
+    return TopicNow(
+        identity=live.identity,
+        first_identity=_first_identity(live),
+        partitions=_partitions(live),
+        min_isr=1,
+        is_deleting=True,
+    )
+
+
+def _first_identity(live: LiveTopic) -> str:
+    return "" if live.czxid is None else identity_of(None, live.czxid)
 
 
 def _both_lists(result: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -89,15 +89,17 @@ def watch(
     Returns:
         Moves that ended meanwhile, oldest first.
     """
-    before, told = set(status().ended), ""
+    known, ended, told = set(status().ended), list[EndedMove](), ""
     while True:
         problem = _problem_of(step)
         if problem and problem != told:
             warn(f"{problem}; it is tried again in {every_s:g} s")
         told, found = problem, status()
         show(found)
+        ended += [each for each in reversed(found.ended) if each not in known]  # later the record may forget them
+        known.update(found.ended)
         if found.is_idle:
-            return [ended for ended in reversed(found.ended) if ended not in before]
+            return ended
         clock.sleep(every_s)
 
 

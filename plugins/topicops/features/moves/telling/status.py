@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -129,6 +130,12 @@ def status_of(environment: str, record: MovesRecord | None) -> MovesStatus:
         stepped_at=record.stepped_at,
         ended=record.ended[::-1],
     )
+
+
+def notes_about(notes: Iterable[str], topic: str) -> Iterator[str]:
+    """Yield the notes of a step about one topic, which begin with its name and maybe partitions."""
+    begins = re.compile(rf"{re.escape(topic)}(: | partitions? \d)")
+    return (said for said in notes if begins.match(said))
 
 
 def stands_still(found: PartitionMove, measured_at: datetime | None) -> bool:
