@@ -61,7 +61,8 @@ def with_needed_answers(access: Access, live: ClusterSnapshot, plan: Plan, desir
         if any(not isinstance(change, ConfigureTopic) for change in changes):
             doomed = {change.topic for change in changes if isinstance(change, DeleteTopic)}
             moved = {change.topic for change in changes if isinstance(change, ReassignTopic)}
-            live = with_log_directories(live, doomed | moved | _absent(desired), questions)
+            new = {c.topic: c.assignment.keys() for c in changes if isinstance(c, CreateTopic | ExpandTopic)}
+            live = with_log_directories(live, doomed | moved | _absent(desired), new, questions)
     created = {change.topic for change in changes if isinstance(change, CreateTopic)}
     if not created:
         return live

@@ -345,9 +345,11 @@ def _with_broker_answers(
         live = with_broker_answers(live, brokers)
         places = drained or any(t.topic_class is TopicClass.MISSING or t.changed - {"configs"} for t in delta.topics)
         sized = [t.topic for t in delta.topics if _may_be_shorter(t)]
-        sized += [situation.desired.name for situation in situations(live) if is_to_move(situation)]
+        found = situations(live)
+        sized += [situation.desired.name for situation in found if is_to_move(situation)]
         if doomed or places or sized:
-            live = with_log_directories(live, {*doomed, *sized}, brokers)
+            new = {situation.desired.name: situation.new_partitions for situation in found if situation.new_partitions}
+            live = with_log_directories(live, {*doomed, *sized}, new, brokers)
         told = live.broker_defaults or {}
         refusing = {b: sentence for b, sentence in told.items() if isinstance(sentence, Unoffered)}
         silent = without_answer({b: found for b, found in told.items() if b not in refusing})

@@ -84,6 +84,7 @@ def leftover_throttle(moving: Moving) -> Mapping[str, str]:
 
 def test_a_log_of_an_earlier_topic_keeps_a_move_to_its_broker_from_starting_until_it_is_removed(moving: Moving) -> None:
     leave_a_log(moving, "bills", broker=3)
+    assert why_not_created(moving, "bills") == ([] if moving.kraft else [["TOP444"]])
     moving.create({"bills": {0: (1,)}}, records=1)
     moving.accept({"bills": {0: (3, 1)}})
 
@@ -124,6 +125,16 @@ def test_a_log_that_a_cancelled_move_of_the_same_topic_has_left_harms_no_later_o
     assert moving.record.ended[-1].status == "done"
     assert moving.look().topics["bills"].assignment[0] == targets[0]
     assert first_record(moving, "bills") == RECORD
+
+
+def why_not_created(moving: Moving, topic: str) -> list[list[str]]:
+    """Return the codes of each topic that is blocked in a plan that would create this one."""
+    moving.workspace.topic(topic, partitions=1, replicationFactor=1)
+    ended = moving.workspace.plan()
+    assert ended.status == 0, ended.out + ended.err
+    moving.workspace.path_of(topic).unlink()
+    plan = json.loads((moving.workspace.folder / "plan.json").read_text(encoding="utf-8"))
+    return [blocked["codes"] for blocked in plan["blocked"]]
 
 
 def leave_a_log(moving: Moving, topic: str, *, broker: int) -> None:

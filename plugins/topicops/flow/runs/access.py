@@ -217,11 +217,17 @@ def with_broker_answers(live: ClusterSnapshot, questions: ClusterQuestions) -> C
 
 
 def with_log_directories(
-    live: ClusterSnapshot, deleted: Collection[str], questions: ClusterQuestions
+    live: ClusterSnapshot, asked: Collection[str], new: Mapping[str, Collection[int]], questions: ClusterQuestions
 ) -> ClusterSnapshot:
-    """Return the snapshot with each broker's log directories, and where its logs of the topics to be deleted are."""
-    topics = {name: live.topics[name].assignment.keys() for name in deleted if name in live.topics}
-    return replace(live, log_directories=questions.log_directories(topics))
+    """Return the snapshot with each broker's log directories, and which logs it has of some partitions.
+
+    Args:
+        asked: Live topics of which each partition is asked for.
+        new: Partitions that are to be created, by topic: a broker may have a log of an earlier topic of the name.
+    """
+    topics = {name: live.topics[name].assignment.keys() for name in asked if name in live.topics}
+    both = {name: {*topics.get(name, ()), *new.get(name, ())} for name in topics.keys() | new.keys()}
+    return replace(live, log_directories=questions.log_directories(both))
 
 
 def zookeeper_of(connection_id: str, connections: ConnectionSource) -> ZooKeeperAddress:

@@ -51,6 +51,8 @@ class LogDirectories:
 
     held: Mapping[str, frozenset[int]]
     """Partitions asked for that have a log in use, by topic; without logs on a failed disk and unfinished copies."""
+    unused: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """Partitions asked for that have a log which the broker does not serve, by topic: it was left by an earlier one."""
     failed: tuple[str, ...] = ()
     """Paths of the log directories that failed: the broker is live, and uses them no more until it is restarted."""
     log_bytes: Mapping[str, int] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from topicops.model.cluster.broker_defaults import Default, brokers_text, possible
-from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
+from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, LogDirectories
 from topicops.model.codes import Code
 from topicops.model.plans.changes import MoveReason
 from topicops.model.plans.plan import ActivityOfHiddenGroups, TopicActivity
@@ -159,6 +159,11 @@ class Situation:
         if self.topic is None:
             return self.desired.replication_factor
         return len(self.topic.target_assignment.get(0, ()))
+
+    @property
+    def new_partitions(self) -> range:
+        """Partitions that are to be created."""
+        return range(self.topic.partitions if self.topic else 0, self.desired.partitions)
 
     @property
     def new_by_hand(self) -> set[int]:
@@ -332,6 +337,27 @@ def closed_of(situation: Situation, brokers: Iterable[int]) -> str:
     """Return those of the brokers that are cordoned or draining; empty: none of them is."""
     closed = situation.live.closed
     return ", ".join(f"broker {b}, {closed[b]}" for b in sorted(set(brokers) & closed.keys()))
+
+
+def _old_logs(situation: Situation) -> Finding | None:
+    """Find logs of partitions that are to be created: brokers take their records for those of the new topic.
+
+    A broker has them that was down when its replica was moved away, before the topic was deleted. Seen with ZooKeeper:
+    2.4.1 gives the old records to consumers of the new topic, and 3.9.2 takes no record for the partition.
+    """
+    name, rows = situation.desired.name, situation.desired.assignment or {}
+    for broker, told in sorted((situation.live.log_directories or {}).items()):
+        both = (told.held, told.unused) if isinstance(told, LogDirectories) else ()
+        kept = {partition for logs in both for partition in logs.get(name, ())}
+        for partition in sorted(kept.intersection(situation.new_partitions)):
+            if broker in rows.get(partition, (broker,)):
+                reason = f"broker {broker} has a log of partition {partition} of an earlier topic of this name"
+                way_out = (
+                    "plan again, because the topic may have changed meanwhile; if the plan still says so, stop the broker, "
+                    f"remove the folder {name}-{partition} from its log directory, and start it"
+                )
+                return Finding(Code.OLD_LOG, reason, way_out, "partitions")
+    return None
 
 
 def _closed_by_hand(situation: Situation) -> Finding | None:
@@ -597,6 +623,7 @@ CREATE_RULES: tuple[Rule, ...] = (
     _dead_brokers_by_hand,
     _failed_disks_by_hand,
     _closed_by_hand,
+    _old_logs,
     _znode_size,
 )
 ALTER_RULES: tuple[Rule, ...] = (
@@ -611,6 +638,7 @@ ALTER_RULES: tuple[Rule, ...] = (
     _dead_brokers_by_hand,
     _failed_disks_by_hand,
     _closed_by_hand,
+    _old_logs,
     _znode_size,
     _min_isr,
     _refused_by_brokers,

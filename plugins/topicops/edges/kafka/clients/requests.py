@@ -137,6 +137,7 @@ def directories_of(broker: int, reply: Any) -> LogDirectories | str:
     working = [directory for directory in reply.results if not directory.error_code]
     return LogDirectories(
         held=partitions_of(reply, served=True),
+        unused=partitions_of(reply, served=False),
         failed=tuple(failed),
         log_bytes=log_bytes,
         free_bytes=free_bytes_of(working),

@@ -73,7 +73,7 @@ class _Read:
         if not topics:
             return self.live
         with self.access.questions() as questions:
-            return with_log_directories(self.live, topics, questions)
+            return with_log_directories(self.live, topics, {}, questions)
 
 
 def plan_rebalance(run: EnvironmentRun, wish: Wish) -> Planned:
@@ -160,7 +160,7 @@ def _read(run: EnvironmentRun) -> _Read:
         accepted_moves=run.known_moves().accepted(snapshot.live),
     )
     with access.questions() as questions:
-        live = with_log_directories(with_broker_answers(live, questions), (), questions)
+        live = with_log_directories(with_broker_answers(live, questions), (), {}, questions)
     return _Read(run=run, specs=specs, snapshot=snapshot, comparison=comparison, live=live)
 
 
