@@ -1,4 +1,4 @@
-"""A broker with a log of an earlier topic of a name: the partition is not created, because that log would be its own."""
+"""A broker has a log of an earlier topic of a name: the partition is not created, because that log would be its own."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ def planned(live: ClusterSnapshot, partitions: int, assignment: Assignment | Non
 
 def cluster(*kept: int, live: int = 0) -> ClusterSnapshot:
     """Broker 3 has logs of these partitions of the topic, of which so many partitions are live."""
-    topics = [live_topic("a", assignment={p: (1,) for p in range(live)})] if live else []
+    topics = [live_topic("a", assignment=dict.fromkeys(range(live), (1,)))] if live else []
     held = {"a": frozenset(range(live)), "b": frozenset({0})}
     told = {
         1: WITHOUT,

@@ -353,8 +353,8 @@ def _old_logs(situation: Situation) -> Finding | None:
             if broker in rows.get(partition, (broker,)):
                 reason = f"broker {broker} has a log of partition {partition} of an earlier topic of this name"
                 way_out = (
-                    "plan again, because the topic may have changed meanwhile; if the plan still says so, stop the broker, "
-                    f"remove the folder {name}-{partition} from its log directory, and start it"
+                    "plan again, because the topic may have changed meanwhile; if the plan still says so, stop the "
+                    f"broker, remove the folder {name}-{partition} from its log directory, and start it"
                 )
                 return Finding(Code.OLD_LOG, reason, way_out, "partitions")
     return None
