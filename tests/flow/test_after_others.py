@@ -134,7 +134,7 @@ def first(simulated: Simulated, repository: Repository) -> Repository:
 
 def applied(simulated: Simulated, *, only: str | None = None, run_id: str = "1") -> tuple[EnvironmentRun, ExitStatus]:
     run = simulated.opened(run_id)
-    planned = planning.make_plan(run, run.files, run.home, run.connections, engine="python", states=True, only=only)
+    planned = planning.make_plan(run, engine="python", states=True, only=only)
     return run, whole_runs.apply_own_plan(run, planned).status
 
 

@@ -84,10 +84,7 @@ class Gated:
 
 
 def make_plan(
-    run: Run,
-    files: SpecFiles,
-    home: Place,
-    connections: ConnectionSource,
+    run: EnvironmentRun,
     *,
     engine: EngineChoice = "auto",
     engines: Sequence[DiffEngine] = (),
@@ -109,22 +106,22 @@ def make_plan(
         TopicopsError: The engine failed, or its counts are not those of the snapshot.
         UsageError: A glob matches no topic.
     """
-    run.progress(f"Reading {files.topics}")
-    validated = read_needed_specs(files, needs_of(only), run.progress)
-    chosen = engine_for(engine, topics_to_compare(home, validated), engines)
-    specs = specs_of(validated, commit_of_files(files))
-    prune(home, now=run.clock.utc())
+    run.progress(f"Reading {run.topics}")
+    validated = read_needed_specs(run.files, needs_of(only), run.progress)
+    chosen = engine_for(engine, topics_to_compare(run.home, validated), engines)
+    specs = specs_of(validated, commit_of_files(run.files))
+    prune(run.home, now=run.clock.utc())
     specs = keep_specs(run, specs, as_tables=chosen.engine.needs_tables)
-    access = Access(environment=specs.environment, run=run.name, home=home, connections=connections, moves=run.moves)
-    with chosen.engine.beside(connections, run.progress):
-        run.progress(f"Reading the live topics of {files.environment}")
+    access = run.access(specs.environment)
+    with chosen.engine.beside(run.connections, run.progress):
+        run.progress(f"Reading the live topics of {run.environment}")
         snapshot = read_snapshot(run, access, specs.desired, states=states)
         if problem := no_match(only, sorted({*specs.desired.topics, *snapshot.live.topics})):
             raise UsageError(problem)
         run.progress(f"Comparing with {len(snapshot.live.topics)} live topics ({chosen})")
-        comparison = compare(run, specs.desired, snapshot.live, engine=chosen.engine, connections=connections)
-    snapshot, change_set = plan_changes(run, access, files, specs.desired, snapshot, comparison.delta, only=only)
-    gated = gate_changes(change_set, specs.environment, files, home, run.clock)
+        comparison = compare(run, specs.desired, snapshot.live, engine=chosen.engine, connections=run.connections)
+    snapshot, change_set = plan_changes(run, access, specs.desired, snapshot, comparison.delta, only=only)
+    gated = gate_changes(change_set, specs.environment, run.files, run.home, run.clock)
     planned = Planned(specs=specs, snapshot=snapshot, comparison=comparison, changes=change_set, plan=gated.plan)
     keep_plan(run, gated.plan)
     return planned
@@ -195,14 +192,7 @@ def compare(
 
 
 def plan_changes(
-    run: Run,
-    access: Access,
-    files: SpecFiles,
-    desired: Desired,
-    snapshot: Snapshot,
-    delta: Delta,
-    *,
-    only: Only | None = None,
+    run: EnvironmentRun, access: Access, desired: Desired, snapshot: Snapshot, delta: Delta, *, only: Only | None = None
 ) -> tuple[Snapshot, ChangeSet]:
     """Plan and keep the ordered changes, and what is blocked, drifted, unmanaged or paused.
 
@@ -238,7 +228,7 @@ def plan_changes(
     )
     if only is not None:
         change_set = keep_only(change_set, live, desired.topics, only)
-    change_set = _with_notes_of_lost_files(files.topics, change_set, live, desired.prefix)
+    change_set = _with_notes_of_lost_files(run.topics, change_set, live, desired.prefix)
     is_placed = not environment.spec.cluster.is_managed
     if is_placed and change_set.changes and live.has_states and live.partitions <= MOST_REHEARSED:
         change_set = replace(change_set, rack_losses=planned_losses(live, change_set.changes))
