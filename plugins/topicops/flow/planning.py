@@ -13,10 +13,9 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from topicops.edges.home.memories import keep_topic_count
-from topicops.edges.places import Place
 from topicops.flow.engines import DiffEngine, engine_for, topics_to_compare
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
-from topicops.flow.runs.files import SpecFiles, commit_notes, commit_of_files, read_needed_specs, require_pinned_files
+from topicops.flow.runs.files import commit_notes, commit_of_files, read_needed_specs, require_pinned_files
 from topicops.flow.runs.guards import counted_signatures, known_past_deletes, place_of, remember_topics, require_whole
 from topicops.flow.runs.kept import (
     keep_changes,
@@ -121,7 +120,7 @@ def make_plan(
         run.progress(f"Comparing with {len(snapshot.live.topics)} live topics ({chosen})")
         comparison = compare(run, specs.desired, snapshot.live, engine=chosen.engine, connections=run.connections)
     snapshot, change_set = plan_changes(run, access, specs.desired, snapshot, comparison.delta, only=only)
-    gated = gate_changes(change_set, specs.environment, run.files, run.home, run.clock)
+    gated = gate_changes(run, specs.environment, change_set)
     planned = Planned(specs=specs, snapshot=snapshot, comparison=comparison, changes=change_set, plan=gated.plan)
     keep_plan(run, gated.plan)
     return planned
@@ -259,11 +258,9 @@ def _with_notes_of_lost_files(topics: Path, change_set: ChangeSet, live: Cluster
 
 
 def gate_changes(
-    change_set: ChangeSet,
+    run: EnvironmentRun,
     environment: Environment,
-    files: SpecFiles,
-    home: Place,
-    clock: Clock,
+    change_set: ChangeSet,
     *,
     approvals: Sequence[Approval] = (),
     is_merged: bool = True,
@@ -277,12 +274,12 @@ def gate_changes(
     """
     waits: Sequence[str] = ()
     if is_merged:
-        require_pinned_files(files)
-        warnings = (*change_set.warnings, *commit_notes(files.topics, environment, change_set))
+        require_pinned_files(run.files)
+        warnings = (*change_set.warnings, *commit_notes(run.topics, environment, change_set))
         change_set = replace(change_set, warnings=warnings)
-        waits = tuple(waits_for(home, environment, files.topics, change_set.source.commit))
+        waits = tuple(waits_for(run.home, environment, run.topics, change_set.source.commit))
     first = gate_step(change_set, environment, waits=waits)
-    counted = counted_signatures(environment, approvals, first.changes, clock)
+    counted = counted_signatures(environment, approvals, first.changes, run.clock)
     gated = gate_step(change_set, environment, approved=counted.signatures, waits=waits)
     return Gated(plan=gated, objections=counted.objections)
 
@@ -291,7 +288,7 @@ def gate_again(
     run: EnvironmentRun, environment: Environment, change_set: ChangeSet, approvals: Sequence[Approval]
 ) -> Gated:
     """Gate with these approvals, and keep the plan; the report says why an approval does not count."""
-    gated = gate_changes(change_set, environment, run.files, run.home, run.clock, approvals=approvals)
+    gated = gate_changes(run, environment, change_set, approvals=approvals)
     keep_plan(run, gated.plan)
     for objection in gated.objections:
         run.progress(objection)

@@ -183,7 +183,7 @@ def plan_held(run: EnvironmentRun, digests: Collection[str]) -> Summary:
     snapshot = read_snapshot(run, access, specs.desired, states=True)
     comparison = compare(run, specs.desired, snapshot.live, engine=PYTHON, connections=run.connections)
     _, change_set = plan_changes(run, access, specs.desired, snapshot, comparison.delta)
-    gated = gate_changes(change_set, specs.environment, run.files, run.home, run.clock).plan
+    gated = gate_changes(run, specs.environment, change_set).plan
     keep_plan(run, gated)
     narrowed = keep_held(change_set, gated, digests)
     keep_changes(run, narrowed)

@@ -219,7 +219,7 @@ def _plan(run: EnvironmentRun, branches: Branches, own: Collection[str]) -> Plan
     snapshot = read_snapshot(run, access, specs.desired, states=True)
     comparison = compare(run, specs.desired, snapshot.live, engine=PYTHON, connections=run.connections)
     _, change_set = plan_changes(run, access, specs.desired, snapshot, comparison.delta)
-    plan = gate_changes(change_set, specs.environment, run.files, run.home, run.clock, is_merged=False).plan
+    plan = gate_changes(run, specs.environment, change_set, is_merged=False).plan
     keep_plan(run, plan)
     return plan
 
