@@ -158,7 +158,7 @@ class Bench:
             run_id=f"turn-{self.turn}",
             home=self.folder / "home",
         )
-        return run, planning.make_plan(run, run.files, run.home, run.connections, engine="python").plan
+        return run, planning.make_plan(run, engine="python").plan
 
     def _apply(self, run: EnvironmentRun, plan: Plan) -> None:
         single_steps.apply(run)

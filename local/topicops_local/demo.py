@@ -113,7 +113,7 @@ def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, start
         for line in seed_cluster(run, cluster.bootstrap_servers, sorted(cluster.broker_ports), moves=moves):
             _detail(line)
     with _step(3, "Comparing the specs with the live topics"):
-        plan = planning.make_plan(run, run.files, run.home, run.connections).plan
+        plan = planning.make_plan(run).plan
     print_result(reporting.render(plan, "text"))
     left = _left_held(plan)
     with _started_airflow(home, dags) as airflow:
@@ -129,7 +129,7 @@ def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, start
             environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home, moves=moves_of()
         )
         with _step(8, "Planning again"):
-            rest = planning.make_plan(again, again.files, again.home, again.connections).plan
+            rest = planning.make_plan(again).plan
         print_result(reporting.render(rest, "text"))
         asked = _question(airflow, client) if left and succeeded else None
         is_left_alone = [g.digest for g in rest.changes] == ([left.digest] if left else [])

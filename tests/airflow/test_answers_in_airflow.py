@@ -166,8 +166,7 @@ def test_each_role_may_do_with_a_question_what_the_how_to_says(story: Story, mon
     for name, value in story.project.variables.items():
         monkeypatch.setenv(name, value)
     review = open_run(environment="answers", topics=story.project.topics, group="cli", run_id="review")
-    reach = review.files, review.home, review.connections
-    plan = planning.make_plan(review, *reach, engine="python", only="answers.asked").plan
+    plan = planning.make_plan(review, engine="python", only="answers.asked").plan
     digests = [gated.digest for gated in plan.changes]
     story.wait_for_files()
     for role in sorted(ALLOWED):

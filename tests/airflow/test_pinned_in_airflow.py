@@ -61,7 +61,7 @@ def digest_of_the_delete(story: Story, topic: str) -> str:
     """Return what CI finds when it plans the files of now."""
     home = story.airflow.folder / "ci"
     run = open_run(environment="pinned", topics=story.project.topics, group="cli", run_id=topic, home=home)
-    plan = planning.make_plan(run, run.files, run.home, run.connections, engine="python").plan
+    plan = planning.make_plan(run, engine="python").plan
     return next(gated.digest for gated in plan.changes if gated.change.topic == topic)
 
 

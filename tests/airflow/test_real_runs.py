@@ -79,7 +79,7 @@ def asset_events(topic: str) -> list[dict[str, object]]:
 def plan_of_a_pull_request(project: Project) -> Plan:
     """Return what a reviewer sees; made on the command line, whose runs the DAG knows nothing of."""
     run = open_run(environment=project.environment, topics=project.topics, group="cli", run_id="review")
-    return planning.make_plan(run, run.files, run.home, run.connections, engine="python").plan
+    return planning.make_plan(run, engine="python").plan
 
 
 def read(folder: Path) -> str:

@@ -59,7 +59,7 @@ def test_a_crash_right_after_a_delete_is_made_good_by_running_again(
     create_topics(local_cluster.bootstrap_servers, NewTopic("crash-old", 1, 3))
     live.tombstone("crash-old")
     run = run_of(live)
-    planning.make_plan(run, run.files, run.home, run.connections, engine="python")
+    planning.make_plan(run, engine="python")
 
     with pytest.raises(CrashError):
         single_steps.apply(run_of(live, dies_at("delete crash-old: done")), actions=["delete"])
@@ -77,7 +77,7 @@ def test_a_try_that_slept_while_another_did_its_work_leaves_the_outcomes_of_that
     live.write_environment()
     live.topic("crash-asleep")
     run = run_of(live)
-    planning.make_plan(run, run.files, run.home, run.connections, engine="python")
+    planning.make_plan(run, engine="python")
     said: list[str] = []
 
     def sleeps_at_done(line: str) -> None:
@@ -98,7 +98,7 @@ def test_a_next_plan_after_such_a_crash_does_not_call_the_world_shrunken(
     create_topics(local_cluster.bootstrap_servers, NewTopic("crash-older", 1, 3))
     live.tombstone("crash-older")
     run = run_of(live)
-    planning.make_plan(run, run.files, run.home, run.connections, engine="python")
+    planning.make_plan(run, engine="python")
 
     with pytest.raises(CrashError):
         single_steps.apply(run_of(live, dies_at("delete crash-older: done")), actions=["delete"])
@@ -110,7 +110,7 @@ def test_a_next_plan_after_such_a_crash_does_not_call_the_world_shrunken(
 def test_changes_that_could_not_be_written_down_are_not_denied(live: Workspace) -> None:
     live.topic("crash-new")
     run = run_of(live)
-    planning.make_plan(run, run.files, run.home, run.connections, engine="python")
+    planning.make_plan(run, engine="python")
     run.store.path("outcomes-create.json").mkdir()
 
     with pytest.raises(UnrecordedError, match="requests were sent before") as caught:
@@ -122,7 +122,7 @@ def test_changes_that_could_not_be_written_down_are_not_denied(live: Workspace) 
 def test_no_request_leaves_when_its_intent_cannot_be_written(live: Workspace, admin: AdminClient) -> None:
     live.topic("crash-unsent")
     run = run_of(live)
-    planning.make_plan(run, run.files, run.home, run.connections, engine="python")
+    planning.make_plan(run, engine="python")
     run.store.path("journal-all-1.jsonl").mkdir()
 
     single_steps.apply(run)

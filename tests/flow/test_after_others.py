@@ -110,8 +110,7 @@ def test_apply_asks_again_by_the_files_of_its_own_moment(simulated: Simulated, r
 
 def test_a_pull_request_has_no_commit_to_wait_for(simulated: Simulated, repository: Repository) -> None:
     run = simulated.planned()
-    reach = run.files, run.home, run.clock
-    plan = gate_changes(run.read_change_set(), read_environment(run), *reach, is_merged=False).plan
+    plan = gate_changes(run, read_environment(run), run.read_change_set(), is_merged=False).plan
     assert [gated.gate for gated in plan.changes] == [GateWord.RUN]
 
 
@@ -134,7 +133,7 @@ def first(simulated: Simulated, repository: Repository) -> Repository:
 
 def applied(simulated: Simulated, *, only: str | None = None, run_id: str = "1") -> tuple[EnvironmentRun, ExitStatus]:
     run = simulated.opened(run_id)
-    planned = planning.make_plan(run, run.files, run.home, run.connections, engine="python", states=True, only=only)
+    planned = planning.make_plan(run, engine="python", states=True, only=only)
     return run, whole_runs.apply_own_plan(run, planned).status
 
 

@@ -121,7 +121,7 @@ def test_nothing_is_planned_over_a_connection_that_cannot_be_used(
 
     run = simulated.opened("1")
     with pytest.raises(UsageError, match=r"sasl\.jaas\.config is a property of Java clients"):
-        planning.make_plan(run, run.files, run.home, run.connections, engine="python")
+        planning.make_plan(run, engine="python")
 
     assert simulated.events == []
 

@@ -13,7 +13,7 @@ from topicops.steps.planning.only import Only
 
 def losses_of(shop: Simulated, *, states: bool = True, only: Only | None = None) -> RackLossTable | None:
     run = shop.opened("1")
-    planning.make_plan(run, run.files, run.home, run.connections, engine="python", states=states, only=only)
+    planning.make_plan(run, engine="python", states=states, only=only)
     return run.read_plan().change_set.rack_losses
 
 

@@ -97,7 +97,7 @@ class EndlessLoop:
             home=self.live.folder / "home",
         )
         try:
-            planned = planning.make_plan(run, run.files, run.home, run.connections, engine="python")
+            planned = planning.make_plan(run, engine="python")
             plan = planned.plan
             for blocked in plan.change_set.blocked:
                 self._note("blocked", f"{', '.join(blocked.codes)}: {' '.join(blocked.reasons)}")

@@ -101,7 +101,7 @@ def planned_and_confirmed(
     from topicops.flow import planning, reporting
     from topicops.plugged import ENGINES, after_run
 
-    planned = planning.make_plan(run, run.files, run.home, run.connections, engines=ENGINES, states=True, only=only)
+    planned = planning.make_plan(run, engines=ENGINES, states=True, only=only)
     after_run(run, planned.results())
     plan = planned.plan
     shown = reporting.render(plan_of_today(planned, run.home), "text", planned.comparison.facts)

@@ -121,9 +121,7 @@ def plan_command(
             output=output,
         )
     run = new_run(environments[0], topics)
-    planned = planning.make_plan(
-        run, run.files, run.home, run.connections, engine=engine, engines=ENGINES, states=states, only=only
-    )
+    planned = planning.make_plan(run, engine=engine, engines=ENGINES, states=states, only=only)
     after_run(run, planned.results())
     plan = planned.plan
     seen = plan if verbose or output != "text" else plan_of_today(planned, run.home)

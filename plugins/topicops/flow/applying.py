@@ -13,7 +13,7 @@ from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, StoredAudit
 from topicops.edges.home.journal import FileJournal, has_later_try, open_journals_folder, registered
 from topicops.flow.judging import QUESTION_TIMEOUT_S, judge_now, recover_earlier_runs, with_needed_answers
 from topicops.flow.runs.access import PORT_WRAPPERS, Access
-from topicops.flow.runs.files import SpecFiles, read_files, read_specs
+from topicops.flow.runs.files import read_files, read_specs
 from topicops.flow.runs.guards import require_files, require_planned_target, require_same_cluster, require_whole
 from topicops.flow.runs.memory import Unverified
 from topicops.flow.runs.outcomes import (
@@ -25,7 +25,7 @@ from topicops.flow.runs.outcomes import (
     unrecorded_once_sent,
     write_outcomes,
 )
-from topicops.flow.runs.run import Notes, Run, audit_folder, safety_notes
+from topicops.flow.runs.run import EnvironmentRun, Notes, Run, audit_folder, safety_notes
 from topicops.flow.verifying import record_baseline
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.codes import Code
@@ -35,7 +35,6 @@ from topicops.model.plans.plan import Approval, GatedChange, Plan, may_run
 from topicops.model.ports import ApplyPorts, LiveReader, ServerTime
 from topicops.model.runs.results import NO_FAILURE, Outcome, OutcomeStatus
 from topicops.model.specs.desired import Desired
-from topicops.model.specs.environment import Environment
 from topicops.steps.applying.apply import apply as apply_step
 from topicops.steps.clocks import difference_text
 from topicops.steps.planning.only import needs_again
@@ -64,10 +63,8 @@ class Applied:
 
 
 def carry_out(
-    run: Run,
+    run: EnvironmentRun,
     plan: Plan,
-    files: SpecFiles,
-    access_to: Callable[[Environment], Access],
     *,
     since: str | None,
     notes: Notes,
@@ -82,7 +79,6 @@ def carry_out(
     """Send what may run, and write ``outcomes-<action>.json`` for each of ``actions``.
 
     Args:
-        access_to: How the run reaches the cluster of an environment, as the files of now have it.
         since: The commit of which this run has read the files before; None: it has not, and a saved plan may be of a
             branch.
         earlier: Outcomes of the actions that other tasks of this run have carried out.
@@ -101,13 +97,13 @@ def carry_out(
     if not wanted:
         write_outcomes(run, actions, ())
         return Applied()
-    read = partial(read_specs, files, needs=needs_again(plan))
-    is_any_commit = files.pinned is None and since is None
-    validated = read() if is_any_commit else read_files(files, read, since=since)[0]
+    read = partial(read_specs, run.files, needs=needs_again(plan))
+    is_any_commit = run.files.pinned is None and since is None
+    validated = read() if is_any_commit else read_files(run.files, read, since=since)[0]
     environment, desired = validated.require()
-    require_files(files.topics, environment, desired)
+    require_files(run.topics, environment, desired)
     kind = kind_of(actions)
-    access = replace(access_to(environment), interrupted=interrupted)
+    access = replace(run.access(environment), interrupted=interrupted)
     home = access.home
     _require_connections(access, plan, actions, approvals)
     journal = FileJournal(run.store.path(f"journal-{kind}-{attempt}.jsonl"))
@@ -128,15 +124,7 @@ def carry_out(
             live = with_needed_answers(access, live, plan, desired)
             server_time = lease.server_time() or reader.server_time()
             judged = judge_now(
-                run,
-                access,
-                files,
-                plan,
-                desired=desired,
-                live=live,
-                approvals=approvals,
-                notes=notes,
-                server_time=server_time,
+                run, access, plan, desired=desired, live=live, approvals=approvals, notes=notes, server_time=server_time
             )
             notes.add([*safety_notes(environment), *filter(None, [difference_text(server_time, run.clock)])])
             notes.add(recover_earlier_runs(run, access, reader))

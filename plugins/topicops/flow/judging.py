@@ -24,10 +24,10 @@ from topicops.edges.home.journal import (
 )
 from topicops.edges.places import Place, place_of_text
 from topicops.flow.runs.access import PORT_WRAPPERS, Access, with_broker_answers, with_log_directories
-from topicops.flow.runs.files import SpecFiles, commit_of_files
+from topicops.flow.runs.files import commit_of_files
 from topicops.flow.runs.guards import counted_signatures, known_lost_topics, known_past_deletes
 from topicops.flow.runs.memory import waits_for
-from topicops.flow.runs.run import Notes, Run, audit_folder
+from topicops.flow.runs.run import EnvironmentRun, Notes, Run, audit_folder
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.changes import ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, ReassignTopic
@@ -72,9 +72,8 @@ def with_needed_answers(access: Access, live: ClusterSnapshot, plan: Plan, desir
 
 
 def judge_now(
-    run: Run,
+    run: EnvironmentRun,
     access: Access,
-    files: SpecFiles,
     plan: Plan,
     *,
     desired: Desired,
@@ -98,8 +97,8 @@ def judge_now(
     for objection in approved.objections:
         run.progress(objection)
     notes.add(approved.objections)
-    commit = commit_of_files(files) if environment.spec.policy.after else None
-    waits = tuple(waits_for(access.home, environment, files.topics, commit))
+    commit = commit_of_files(run.files) if environment.spec.policy.after else None
+    waits = tuple(waits_for(access.home, environment, run.topics, commit))
     return judge_again(
         plan,
         anew,

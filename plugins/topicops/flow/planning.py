@@ -13,10 +13,9 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from topicops.edges.home.memories import keep_topic_count
-from topicops.edges.places import Place
 from topicops.flow.engines import DiffEngine, engine_for, topics_to_compare
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
-from topicops.flow.runs.files import SpecFiles, commit_notes, commit_of_files, read_needed_specs, require_pinned_files
+from topicops.flow.runs.files import commit_notes, commit_of_files, read_needed_specs, require_pinned_files
 from topicops.flow.runs.guards import counted_signatures, known_past_deletes, place_of, remember_topics, require_whole
 from topicops.flow.runs.kept import (
     keep_changes,
@@ -84,10 +83,7 @@ class Gated:
 
 
 def make_plan(
-    run: Run,
-    files: SpecFiles,
-    home: Place,
-    connections: ConnectionSource,
+    run: EnvironmentRun,
     *,
     engine: EngineChoice = "auto",
     engines: Sequence[DiffEngine] = (),
@@ -109,22 +105,22 @@ def make_plan(
         TopicopsError: The engine failed, or its counts are not those of the snapshot.
         UsageError: A glob matches no topic.
     """
-    run.progress(f"Reading {files.topics}")
-    validated = read_needed_specs(files, needs_of(only), run.progress)
-    chosen = engine_for(engine, topics_to_compare(home, validated), engines)
-    specs = specs_of(validated, commit_of_files(files))
-    prune(home, now=run.clock.utc())
+    run.progress(f"Reading {run.topics}")
+    validated = read_needed_specs(run.files, needs_of(only), run.progress)
+    chosen = engine_for(engine, topics_to_compare(run.home, validated), engines)
+    specs = specs_of(validated, commit_of_files(run.files))
+    prune(run.home, now=run.clock.utc())
     specs = keep_specs(run, specs, as_tables=chosen.engine.needs_tables)
-    access = Access(environment=specs.environment, run=run.name, home=home, connections=connections, moves=run.moves)
-    with chosen.engine.beside(connections, run.progress):
-        run.progress(f"Reading the live topics of {files.environment}")
+    access = run.access(specs.environment)
+    with chosen.engine.beside(run.connections, run.progress):
+        run.progress(f"Reading the live topics of {run.environment}")
         snapshot = read_snapshot(run, access, specs.desired, states=states)
         if problem := no_match(only, sorted({*specs.desired.topics, *snapshot.live.topics})):
             raise UsageError(problem)
         run.progress(f"Comparing with {len(snapshot.live.topics)} live topics ({chosen})")
-        comparison = compare(run, specs.desired, snapshot.live, engine=chosen.engine, connections=connections)
-    snapshot, change_set = plan_changes(run, access, files, specs.desired, snapshot, comparison.delta, only=only)
-    gated = gate_changes(change_set, specs.environment, files, home, run.clock)
+        comparison = compare(run, specs.desired, snapshot.live, engine=chosen.engine, connections=run.connections)
+    snapshot, change_set = plan_changes(run, access, specs.desired, snapshot, comparison.delta, only=only)
+    gated = gate_changes(run, specs.environment, change_set)
     planned = Planned(specs=specs, snapshot=snapshot, comparison=comparison, changes=change_set, plan=gated.plan)
     keep_plan(run, gated.plan)
     return planned
@@ -195,14 +191,7 @@ def compare(
 
 
 def plan_changes(
-    run: Run,
-    access: Access,
-    files: SpecFiles,
-    desired: Desired,
-    snapshot: Snapshot,
-    delta: Delta,
-    *,
-    only: Only | None = None,
+    run: EnvironmentRun, access: Access, desired: Desired, snapshot: Snapshot, delta: Delta, *, only: Only | None = None
 ) -> tuple[Snapshot, ChangeSet]:
     """Plan and keep the ordered changes, and what is blocked, drifted, unmanaged or paused.
 
@@ -238,7 +227,7 @@ def plan_changes(
     )
     if only is not None:
         change_set = keep_only(change_set, live, desired.topics, only)
-    change_set = _with_notes_of_lost_files(files.topics, change_set, live, desired.prefix)
+    change_set = _with_notes_of_lost_files(run.topics, change_set, live, desired.prefix)
     is_placed = not environment.spec.cluster.is_managed
     if is_placed and change_set.changes and live.has_states and live.partitions <= MOST_REHEARSED:
         change_set = replace(change_set, rack_losses=planned_losses(live, change_set.changes))
@@ -269,11 +258,9 @@ def _with_notes_of_lost_files(topics: Path, change_set: ChangeSet, live: Cluster
 
 
 def gate_changes(
-    change_set: ChangeSet,
+    run: EnvironmentRun,
     environment: Environment,
-    files: SpecFiles,
-    home: Place,
-    clock: Clock,
+    change_set: ChangeSet,
     *,
     approvals: Sequence[Approval] = (),
     is_merged: bool = True,
@@ -287,12 +274,12 @@ def gate_changes(
     """
     waits: Sequence[str] = ()
     if is_merged:
-        require_pinned_files(files)
-        warnings = (*change_set.warnings, *commit_notes(files.topics, environment, change_set))
+        require_pinned_files(run.files)
+        warnings = (*change_set.warnings, *commit_notes(run.topics, environment, change_set))
         change_set = replace(change_set, warnings=warnings)
-        waits = tuple(waits_for(home, environment, files.topics, change_set.source.commit))
+        waits = tuple(waits_for(run.home, environment, run.topics, change_set.source.commit))
     first = gate_step(change_set, environment, waits=waits)
-    counted = counted_signatures(environment, approvals, first.changes, clock)
+    counted = counted_signatures(environment, approvals, first.changes, run.clock)
     gated = gate_step(change_set, environment, approved=counted.signatures, waits=waits)
     return Gated(plan=gated, objections=counted.objections)
 
@@ -301,7 +288,7 @@ def gate_again(
     run: EnvironmentRun, environment: Environment, change_set: ChangeSet, approvals: Sequence[Approval]
 ) -> Gated:
     """Gate with these approvals, and keep the plan; the report says why an approval does not count."""
-    gated = gate_changes(change_set, environment, run.files, run.home, run.clock, approvals=approvals)
+    gated = gate_changes(run, environment, change_set, approvals=approvals)
     keep_plan(run, gated.plan)
     for objection in gated.objections:
         run.progress(objection)

@@ -149,7 +149,7 @@ def plan(run: EnvironmentRun, *, only: Only | None = None) -> Summary:
         only: A glob, or names; topics that do not match are left out.
     """
     access, snapshot = run.access(read_environment(run)), load_snapshot(run)
-    _, change_set = plan_changes(run, access, run.files, run.read_desired(), snapshot, run.read_delta(), only=only)
+    _, change_set = plan_changes(run, access, run.read_desired(), snapshot, run.read_delta(), only=only)
     return {
         "path": str(run.store.path(CHANGES_FILE)),
         "changes": len(change_set.changes),
@@ -182,8 +182,8 @@ def plan_held(run: EnvironmentRun, digests: Collection[str]) -> Summary:
     access = run.access(specs.environment)
     snapshot = read_snapshot(run, access, specs.desired, states=True)
     comparison = compare(run, specs.desired, snapshot.live, engine=PYTHON, connections=run.connections)
-    _, change_set = plan_changes(run, access, run.files, specs.desired, snapshot, comparison.delta)
-    gated = gate_changes(change_set, specs.environment, run.files, run.home, run.clock).plan
+    _, change_set = plan_changes(run, access, specs.desired, snapshot, comparison.delta)
+    gated = gate_changes(run, specs.environment, change_set).plan
     keep_plan(run, gated)
     narrowed = keep_held(change_set, gated, digests)
     keep_changes(run, narrowed)
@@ -209,8 +209,6 @@ def apply(
     applied = carry_out(
         run,
         planned,
-        run.files,
-        run.access,
         since=planned.change_set.source.commit if run.store.has(DESIRED_FILE) else None,
         actions=actions,
         approvals=approvals,

@@ -67,7 +67,7 @@ def apply_plan(
     require_planned_target(saved, live.cluster_id, live.chroot)
     require_files(run.topics, environment, desired)
     live = with_needed_answers(access, live, saved, desired)
-    judged = judge_now(run, access, run.files, saved, desired=desired, live=live, approvals=approvals, notes=notes)
+    judged = judge_now(run, access, saved, desired=desired, live=live, approvals=approvals, notes=notes)
     run.store.write_text(PLAN_FILE, plan_to_json(judged.plan))
     results = RunResults(reading=snapshot.reading, environment=environment, plan=judged.plan)
     return _apply_and_verify(run, environment, judged.plan, results, notes, approvals, lock_timeout_s, interrupted)
@@ -119,15 +119,7 @@ def _apply_and_verify(
         return interrupted() or bool(stop_reason(run, begun))
 
     applied = carry_out(
-        run,
-        plan,
-        run.files,
-        run.access,
-        since=since,
-        notes=notes,
-        approvals=approvals,
-        lock_timeout_s=lock_timeout_s,
-        interrupted=is_stopped,
+        run, plan, since=since, notes=notes, approvals=approvals, lock_timeout_s=lock_timeout_s, interrupted=is_stopped
     )
     with unrecorded_once_sent(applied.outcomes):
         results = replace(results, outcomes=applied.outcomes, has_applied=True)

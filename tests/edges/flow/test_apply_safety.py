@@ -83,7 +83,7 @@ def run_of(world: Workspace, plan: Plan) -> EnvironmentRun:
 def planned_run(world: Workspace) -> EnvironmentRun:
     """Return a run with a plan of the files and the cluster of now."""
     run = open_run(environment="local", topics=world.folder / "topics", group="topic_pipeline_local", run_id="1")
-    planning.make_plan(run, run.files, run.home, run.connections, engine="python", states=True)
+    planning.make_plan(run, engine="python", states=True)
     return run
 
 

@@ -180,7 +180,7 @@ def alone(folder: FleetFolder, environment: str) -> bytes | str:
     """Return the plan of a run of that environment alone, or why it has none."""
     run = open_run(environment=environment, topics=folder.topics, group="cli", run_id=f"alone-{environment}")
     try:
-        planning.make_plan(run, run.files, run.home, run.connections, engine="python")
+        planning.make_plan(run, engine="python")
     except TopicopsError as error:
         return str(error)
     return run.store.path("plan.json").read_bytes()

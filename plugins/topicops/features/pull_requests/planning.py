@@ -218,8 +218,8 @@ def _plan(run: EnvironmentRun, branches: Branches, own: Collection[str]) -> Plan
     access = run.access(specs.environment)
     snapshot = read_snapshot(run, access, specs.desired, states=True)
     comparison = compare(run, specs.desired, snapshot.live, engine=PYTHON, connections=run.connections)
-    _, change_set = plan_changes(run, access, run.files, specs.desired, snapshot, comparison.delta)
-    plan = gate_changes(change_set, specs.environment, run.files, run.home, run.clock, is_merged=False).plan
+    _, change_set = plan_changes(run, access, specs.desired, snapshot, comparison.delta)
+    plan = gate_changes(run, specs.environment, change_set, is_merged=False).plan
     keep_plan(run, plan)
     return plan
 

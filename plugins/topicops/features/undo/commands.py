@@ -52,7 +52,7 @@ def undo_command(
     plan = None
     if found.edits:
         made = new_run(found.environment, topics)
-        planned = make_plan(made, made.files, made.home, made.connections, engines=ENGINES, only=found.topics)
+        planned = make_plan(made, engines=ENGINES, only=found.topics)
         after_run(made, planned.results())
         plan = planned.plan
     if output == "json":

@@ -225,7 +225,7 @@ def _planned(
         ),
     )
     keep_changes(run, change_set)
-    gated = gate_changes(change_set, environment, run.files, run.home, run.clock)
+    gated = gate_changes(run, environment, change_set)
     keep_plan(run, gated.plan)
     return Planned(
         specs=read.specs, snapshot=read.snapshot, comparison=read.comparison, changes=change_set, plan=gated.plan
