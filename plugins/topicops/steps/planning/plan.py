@@ -13,7 +13,7 @@ from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, LogDirec
 from topicops.model.codes import Code
 from topicops.model.errors import DiffError
 from topicops.model.plans.changes import ACTIONS, Action, Change, DeleteTopic, MoveReason, Target, lets_records_go
-from topicops.model.plans.delta import Delta, TopicClass
+from topicops.model.plans.delta import Delta, TopicClass, compared_overrides
 from topicops.model.plans.plan import Blocked, ChangeSet, ClusterState, Drift, Paused, PlanSource, TopicActivity
 from topicops.model.printable import plural
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
@@ -320,8 +320,10 @@ def _drift(situation: Situation) -> Iterator[Drift]:
         return
     if situation.is_unmanaged:
         return
+    compared = compared_overrides(topic)
     for name, value in situation.edits.unlisted.items():
-        yield Drift(topic=desired.name, owner=desired.owner, config=name, value=value, location=desired.location)
+        if name in compared:
+            yield Drift(topic=desired.name, owner=desired.owner, config=name, value=value, location=desired.location)
 
 
 def _paused(desired: Desired, delta: Delta, *, now: datetime) -> Iterator[Paused]:
