@@ -719,3 +719,17 @@ def test_a_step_goes_on_after_one_of_a_host_whose_clock_was_ahead(ahead_s: float
     mover.cluster.advance(HOUR_S)
     mover.steps()
     assert at_rest(mover)
+
+
+def test_a_doubt_of_a_host_whose_clock_was_ahead_is_as_old_as_the_next_step() -> None:
+    mover = moving()
+    mover.cluster.foreign_alter(A0, None)
+    mover.cluster.seconds += 72 * HOUR_S
+    mover.step()
+    mover.cluster.seconds -= 72 * HOUR_S
+    mover.step()
+    assert mover.record.topics[0].partitions[0].doubted_at is not None
+    mover.cluster.advance(MINUTE_S)
+    mover.step()
+    assert statuses(mover) == [("dropped", "it is not ours any more: somebody else cancelled it")]
+    assert at_rest(mover)
