@@ -149,17 +149,20 @@ def set_rates(sender: Sender, brokers: Brokers, wanted: Collection[int], rate: i
         if reason := foreign_rate(now, ours.get(broker)):
             failed[broker] = reason
         elif not has_rate(now, rate) or ours.get(broker) != OwnedRate(broker=broker, rate=rate):
-            lacking[broker] = OwnedRate(broker=broker, rate=rate, was=_in_force(now, rate))
+            lacking[broker] = OwnedRate(broker=broker, rate=rate, was=_in_force(now, ours.get(broker), rate))
     sender.keep(_with_rates(sender.record, {**ours, **lacking}))
     for broker, own in lacking.items():
-        if not has_rate(brokers[broker], rate) and (answer := sender.set_rate(broker, own.was, rate)):
+        if has_rate(brokers[broker], rate) and own.was is None:
+            continue
+        if answer := sender.set_rate(broker, own.was, rate):
             failed[broker] = answer
     return failed
 
 
-def _in_force(broker: BrokerNow, new: int) -> int | None:
-    """Return the rate of ours that the broker still has, if it is another one."""
-    return next((r for r in (broker.leader_rate, broker.follower_rate) if r not in (None, new)), None)
+def _in_force(broker: BrokerNow, ours: OwnedRate | None, new: int) -> int | None:
+    """Return the rate of ours that the broker still has, or that it was told to have, if it is another one."""
+    rates = (broker.leader_rate, broker.follower_rate, ours.rate if ours else None)
+    return next((r for r in rates if r not in (None, new)), None)
 
 
 def _with_rates(record: MovesRecord, rates: Mapping[int, OwnedRate]) -> MovesRecord:
