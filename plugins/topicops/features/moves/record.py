@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, NamedTuple
@@ -156,6 +156,8 @@ class OwnedRate:
     """Bytes a second."""
     was: int | None = None
     """Rate of ours that this one replaces, and that may still be in force; None means none."""
+    others: tuple[int, ...] = field(default=(), repr=False)
+    """Rates of ours from before that one, which may still be in force, or come into force late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
