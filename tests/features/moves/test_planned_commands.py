@@ -374,6 +374,19 @@ def test_elect_lets_those_lead_that_can_and_writes_it_to_the_audit_log(
     ]
 
 
+def test_an_election_of_which_the_brokers_say_nothing_is_no_success(
+    led_by_others: Simulated, moving: FakeMoveCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moving, "elect", lambda _: {TopicPartition("orders", 0): ""})
+    ended = led_by_others.workspace.run("leaders", "--elect", "--yes", "--format", "json")
+    found = {each["partition"]: (each["elected"], each["why_not"]) for each in json.loads(ended.out)["unled"]}
+    assert (ended.status, found[0], found[1]) == (
+        6,
+        (True, ""),
+        (False, "no clear answer: the brokers did not name it"),
+    )
+
+
 def test_elect_asks_for_fifty_partitions_at_once(simulated: Simulated, moving: FakeMoveCluster) -> None:
     orders = simulated.cluster.put_topic("orders", *[(1, 2)] * 70)
     states = {p: replace(state, leader=2) for p, state in (orders.states or {}).items()}

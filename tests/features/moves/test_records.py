@@ -8,12 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from fakes.builders import configure_change
 from fixtures.moves.cluster import MB
 from fixtures.moves.mover import Mover, world
 from topicops.features.moves.carrying.step import accept, asked_to_cancel
 from topicops.features.moves.record import KEPT_ENDED, MOVES, MovesRecord, PartitionMove, read_moves
+from topicops.model.errors import ArtifactError
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import GatedChange
 
@@ -123,6 +125,29 @@ def test_a_record_that_an_earlier_topicops_has_kept_is_read_whole(tmp_path: Path
     assert found is not None
     MOVES.of(tmp_path, "local").write(found)
     written, kept = json.loads((tmp_path / "moves/local.json").read_text(encoding="utf-8")), json.loads(KEPT)
-    assert {name: written[name] for name in kept.keys() - {"topics"}} == {n: kept[n] for n in kept.keys() - {"topics"}}
+    others = kept.keys() - {"topics", "rates"}
+    assert {name: written[name] for name in others} == {name: kept[name] for name in others}
+    [rate], [kept_rate] = written["rates"], kept["rates"]
+    assert rate | kept_rate == rate
     partition = written["topics"][0]["partitions"]["0"]
     assert partition | kept["topics"][0]["partitions"]["0"] == partition
+
+
+@pytest.mark.parametrize(
+    ("written", "damaged"),
+    [
+        pytest.param(b'"origin":[1]', b'"origin":[]', id="no replicas before"),
+        pytest.param(b'"target":[2,3]', b'"target":[]', id="no replicas after"),
+        pytest.param(b'"accepted_at":"2026-01-31T12:00:00Z"', b'"accepted_at":"2026-01-31T12:00:00"', id="no zone"),
+    ],
+)
+def test_a_record_of_which_steps_and_pages_could_make_nothing_is_damaged(
+    tmp_path: Path, written: bytes, damaged: bytes
+) -> None:
+    MOVES.of(tmp_path, "local").write(accepted().record)
+    path = tmp_path / "moves/local.json"
+    text = path.read_bytes()
+    assert written in text
+    path.write_bytes(text.replace(written, damaged))
+    with pytest.raises(ArtifactError, match="repair or remove it"):
+        read_moves(tmp_path, "local")

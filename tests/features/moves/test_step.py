@@ -279,6 +279,42 @@ def test_a_kill_between_the_old_and_the_new_rate_leaves_both_ours() -> None:
     assert {found.rates["leader"] for b, found in mover.cluster.brokers_by_id.items() if b < 4} == {20 * MB}
 
 
+def test_a_rate_that_is_changed_back_before_brokers_tell_of_it_is_set_again() -> None:
+    mover = world({"a": {0: (1,)}}, size=SLOW)
+    mover.accept("a", {0: (2, 3)})
+    mover.step()
+    mover.cluster.slow_configs_s = 5.0
+    mover.cluster.before_call = lambda *_: setattr(mover, "is_disturbed", True)  # or else all is told after the step
+    for rate in (20 * MB, 5 * MB):
+        mover.change_throttle(rate)
+        mover.step()
+    mover.cluster.apply_configs()
+    assert {found.rates["leader"] for b, found in mover.cluster.brokers_by_id.items() if b < 4} == {5 * MB}
+    mover.steps()
+    assert mover.record.is_idle
+    mover.cluster.apply_configs()
+    assert mover.left() == []
+
+
+def test_each_rate_that_may_come_into_force_late_stays_ours() -> None:
+    """The second change of a person comes before brokers tell of the first, and its request is lost."""
+    mover = world({"a": {0: (1,)}}, size=SLOW)
+    mover.accept("a", {0: (2, 3)})
+    mover.step()
+    mover.cluster.slow_configs_s = 5.0
+    mover.cluster.before_call = lambda *_: setattr(mover, "is_disturbed", True)  # or else all is told after the step
+    mover.change_throttle(20 * MB)
+    mover.step()
+    mover.change_throttle(30 * MB)
+    mover.cluster.refuses["set_rate"] = "the request was lost"
+    mover.step()
+    mover.cluster.refuses.clear()
+    mover.steps()
+    assert mover.record.is_idle
+    mover.cluster.apply_configs()
+    assert mover.left() == []
+
+
 def test_progress_is_kept_by_the_bytes_of_the_new_replicas() -> None:
     mover = world({"a": {0: (1,)}}, size=600 * MB)
     mover.accept("a", {0: (2, 3)})

@@ -368,8 +368,7 @@ def test_a_topic_that_gets_an_id_meanwhile_goes_on_moving(has_begun: bool) -> No
     mover = moving() if has_begun else world({"a": {0: (1,)}})
     if not has_begun:
         mover.accept("a", {0: (2, 3)})
-    found = mover.cluster.topics_by_name["a"]
-    found.first_identity, found.identity = found.identity, "an id"
+    mover.cluster.give_id("a")
     for _ in range(3):
         mover.step()
         mover.cluster.advance(MINUTE_S)
@@ -450,10 +449,11 @@ def test_a_move_to_a_broker_with_a_log_of_before_is_not_started() -> None:
 def test_a_log_that_a_cancelled_move_of_the_same_topic_has_left_keeps_no_move_from_starting() -> None:
     """Kafka 2.8 to 3.4 leave half copies with ZooKeeper (KAFKA-13972)."""
     mover = moving(size=300 * MB)
+    mover.cluster.keeps_copies = True
     mover.cancel("a")
     mover.step()
     assert statuses(mover) == [("cancelled", "it was asked for")]
-    mover.cluster.partition(A0).logs[2] = 1.0 * MB
+    assert mover.cluster.partition(A0).logs.keys() == {1, 2, 3}
     mover.accept("a", {0: (2, 4)})
     mover.steps()
     assert at_rest(mover)
@@ -463,12 +463,14 @@ def test_a_log_that_a_cancelled_move_of_the_same_topic_has_left_keeps_no_move_fr
 @pytest.mark.parametrize("broker", [2, 4], ids=["where a move of ours went", "elsewhere"])
 def test_a_log_that_may_be_of_an_earlier_topic_keeps_a_move_from_starting_also_after_a_cancel(broker: int) -> None:
     mover = moving(size=300 * MB)
+    mover.cluster.keeps_copies = broker == 2
     mover.cancel("a")
     mover.step()
     if broker == 2:
         mover.cluster.delete_topic("a")
         mover.cluster.make_topic("a", {0: (1,)})
-    mover.cluster.partition(A0).old_logs.add(broker)
+    else:
+        mover.cluster.partition(A0).old_logs.add(broker)
     mover.accept("a", {0: (2, 4)})
     mover.step()
     assert f"not started: broker {broker} has a log of before" in mover.notes[0]
@@ -718,4 +720,18 @@ def test_a_step_goes_on_after_one_of_a_host_whose_clock_was_ahead(ahead_s: float
     assert mover.record.bytes_per_s == speed
     mover.cluster.advance(HOUR_S)
     mover.steps()
+    assert at_rest(mover)
+
+
+def test_a_doubt_of_a_host_whose_clock_was_ahead_is_as_old_as_the_next_step() -> None:
+    mover = moving()
+    mover.cluster.foreign_alter(A0, None)
+    mover.cluster.seconds += 72 * HOUR_S
+    mover.step()
+    mover.cluster.seconds -= 72 * HOUR_S
+    mover.step()
+    assert mover.record.topics[0].partitions[0].doubted_at is not None
+    mover.cluster.advance(MINUTE_S)
+    mover.step()
+    assert statuses(mover) == [("dropped", "it is not ours any more: somebody else cancelled it")]
     assert at_rest(mover)

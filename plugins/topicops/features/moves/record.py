@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+import msgspec
 
 from topicops.edges.home.memories import Memory
 from topicops.edges.places import Place
 from topicops.model.json_types import FormatVersion
 from topicops.model.plans.changes import MoveReason
 
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 LEADER_LIST, FOLLOWER_LIST = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 
 
@@ -57,27 +60,31 @@ class PartitionMove:
     target: tuple[int, ...]
     """Replicas after it, preferred leader first."""
     stage: Stage = Stage.ACCEPTED
-    asked_at: datetime | None = None
+    asked_at: Moment | None = None
     """Time of the request that started it; None means that none was sent."""
     seen: bool = False
     """Whether Kafka accepted that request, or listed the partition afterwards: if it is gone then, somebody took it."""
-    doubted_at: datetime | None = None
+    doubted_at: Moment | None = None
     """Time at which it was first neither listed nor at its target, as it should be; None means no such doubt."""
     copied_bytes: int = 0
     """Bytes on the new replicas when they were last measured, all together."""
     size_bytes: int = 0
     """Bytes that the new replicas will have, all together, when they were last measured; 0 means not known."""
-    measured_at: datetime | None = None
+    measured_at: Moment | None = None
     """Time at which both were last measured; None means not since the request, or never."""
     bytes_per_s: float = 0.0
     """Speed of late: a mean in which that of three minutes ago counts for a third."""
-    grown_at: datetime | None = None
+    grown_at: Moment | None = None
     """Time at which ``copied_bytes`` last grew; None means not measured yet."""
     gap_bytes: int | None = None
     """Bytes that were left to copy at ``gap_at``; None means not measured yet."""
-    gap_at: datetime | None = None
+    gap_at: Moment | None = None
     """Time since which the bytes left to copy have not become fewer."""
     why_cancelled: str = ""
+
+    def __post_init__(self) -> None:
+        if not (self.origin and self.target):
+            raise ValueError("a move has replicas before and after it")
 
     @property
     def added(self) -> frozenset[int]:
@@ -112,7 +119,7 @@ class TopicMove:
     """Run that accepted it, ``<group>/<run id>``."""
     approver: str = ""
     """Approver as the audit log names him; empty: no approval was needed."""
-    accepted_at: datetime
+    accepted_at: Moment
     partitions: Mapping[int, PartitionMove]
     """Moves that have not ended, by partition. Empty: only entries are left to take out."""
     drained: tuple[int, ...] = ()
@@ -149,6 +156,8 @@ class OwnedRate:
     """Bytes a second."""
     was: int | None = None
     """Rate of ours that this one replaces, and that may still be in force; None means none."""
+    others: tuple[int, ...] = field(default=(), repr=False)
+    """Rates of ours from before that one, which may still be in force, or come into force late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +171,7 @@ class EndedMove:
     status: str
     """``done``, ``cancelled`` or ``dropped``."""
     message: str = ""
-    at: datetime
+    at: Moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +205,7 @@ class MovesRecord:
     """What the last step said: obligations, and what waits for what."""
     bytes_per_s: float = 0.0
     """Speed of late of the broker that sends or receives most: such a mean, too."""
-    stepped_at: datetime | None = None
+    stepped_at: Moment | None = None
     """Time of the last step; None means that there was none."""
 
     @property

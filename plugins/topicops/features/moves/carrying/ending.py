@@ -71,7 +71,8 @@ def _seen(sender: Sender, reading: Reading, moving: Moving) -> PartitionMove:
         return replace(found, doubted_at=None)
     if now is Now.BACK and not found.seen and not found.why_cancelled and _is_settled(sender, found.asked_at):
         return replace(found, stage=Stage.ACCEPTED, doubted_at=None)
-    return replace(found, doubted_at=found.doubted_at or sender.now)
+    doubted_at = min(found.doubted_at or sender.now, sender.now)  # the host of the step before may have another clock
+    return replace(found, doubted_at=doubted_at)
 
 
 def _is_settled(sender: Sender, since: datetime | None) -> bool:

@@ -117,7 +117,7 @@ def foreign_rate(broker: BrokerNow, ours: OwnedRate | None) -> str:
     """Say which rate of a broker is not ours, or cannot be read; empty means none."""
     if broker.unread:
         return f"its throttle rates cannot be read: {broker.unread}"
-    known = {None} if ours is None else {None, ours.rate, ours.was}
+    known = {None} if ours is None else {None, ours.rate, ours.was, *ours.others}
     if others := {broker.leader_rate, broker.follower_rate} - known:
         rates = " and ".join(str(rate) for rate in sorted(rate for rate in others if rate is not None))
         return f"{Code.THROTTLE}: it has the throttle rate {rates}, which topicops did not set; remove it if unused"
@@ -149,17 +149,24 @@ def set_rates(sender: Sender, brokers: Brokers, wanted: Collection[int], rate: i
         if reason := foreign_rate(now, ours.get(broker)):
             failed[broker] = reason
         elif not has_rate(now, rate) or ours.get(broker) != OwnedRate(broker=broker, rate=rate):
-            lacking[broker] = OwnedRate(broker=broker, rate=rate, was=_in_force(now, rate))
+            replaced = _replaced(now, ours.get(broker), rate)
+            was, others = next(iter(replaced), None), replaced[1:]
+            lacking[broker] = OwnedRate(broker=broker, rate=rate, was=was, others=others)
     sender.keep(_with_rates(sender.record, {**ours, **lacking}))
     for broker, own in lacking.items():
-        if not has_rate(brokers[broker], rate) and (answer := sender.set_rate(broker, own.was, rate)):
+        if has_rate(brokers[broker], rate) and own.was is None:
+            continue
+        if answer := sender.set_rate(broker, own.was, rate):
             failed[broker] = answer
     return failed
 
 
-def _in_force(broker: BrokerNow, new: int) -> int | None:
-    """Return the rate of ours that the broker still has, if it is another one."""
-    return next((r for r in (broker.leader_rate, broker.follower_rate) if r not in (None, new)), None)
+def _replaced(broker: BrokerNow, ours: OwnedRate | None, new: int) -> tuple[int, ...]:
+    """Return the other rates of ours that the broker has, or may have: it may tell late of one that was set."""
+    has_ours = ours is not None and ours.rate == new and has_rate(broker, new)
+    told = (broker.leader_rate, broker.follower_rate)
+    earlier = () if ours is None or has_ours else (ours.rate, ours.was, *ours.others)
+    return tuple(dict.fromkeys(rate for rate in (*told, *earlier) if rate not in (None, new)))
 
 
 def _with_rates(record: MovesRecord, rates: Mapping[int, OwnedRate]) -> MovesRecord:

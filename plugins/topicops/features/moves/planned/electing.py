@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from topicops.edges.home.audit_log import audit_log
 from topicops.features.moves.carrying.audited import audited
+from topicops.features.moves.carrying.sending import UNNAMED
 from topicops.features.moves.carrying.values import Sent
 from topicops.features.moves.record import TopicPartition
 from topicops.features.moves.stepping import open_cluster, origin_of
@@ -102,7 +103,8 @@ def elect(run: EnvironmentRun, wanted: Sequence[Unled], *, lock_timeout_s: float
             for start in range(0, len(partitions), AT_ONCE):
                 part = partitions[start : start + AT_ONCE]
                 lease.confirm()
-                answers = cluster.elect(part)
+                found = cluster.elect(part)
+                answers = {place: found.get(place, UNNAMED) for place in part}
                 refused |= {place: answer for place, answer in answers.items() if answer}
                 audit.append([audited(sent, {}) for sent in _sent(part, answers)])
     return refused
@@ -112,7 +114,7 @@ def _sent(partitions: Sequence[TopicPartition], answers: Mapping[TopicPartition,
     """Yield a line for each topic and answer."""
     found: dict[tuple[str, str], list[int]] = {}
     for place in partitions:
-        found.setdefault((place.topic, answers.get(place, "") or "accepted"), []).append(place.partition)
+        found.setdefault((place.topic, answers[place] or "accepted"), []).append(place.partition)
     for (topic, answer), ids in found.items():
         yield Sent(what="elect", topic=topic, partitions=tuple(ids), answer=answer)
 
