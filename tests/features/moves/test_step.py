@@ -305,6 +305,35 @@ def test_a_target_that_gets_no_new_replicas_any_more_is_dropped_and_planned_anew
     assert [end.message for end in mover.record.ended] == ["it would move to broker 3, which is cordoned"]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        pytest.param("r1", "r2", "broker 3 is on rack r2, and was on rack r1 in the plan", id="another"),
+        pytest.param("r1", None, "broker 3 is on no rack, and was on rack r1 in the plan", id="none any more"),
+        pytest.param(None, "r2", "broker 3 is on rack r2, and was on no rack in the plan", id="one by now"),
+    ],
+)
+def test_a_target_that_is_on_another_rack_by_now_is_dropped_and_planned_anew(
+    before: str | None, after: str | None, message: str
+) -> None:
+    mover = world({"a": {0: (1,)}, "b": {0: (1,)}}, at_once=1)
+    mover.cluster.brokers_by_id[3].rack = before
+    mover.accept("a", {0: (2, 3)})
+    mover.accept("b", {0: (2, 4)})
+    mover.cluster.brokers_by_id[3].rack = after
+    mover.steps()
+    assert [(end.topic, end.message) for end in mover.record.ended] == [("a", message), ("b", "")]
+
+
+def test_a_broker_whose_rack_was_not_known_may_be_on_any() -> None:
+    mover = world({"a": {0: (1,)}})
+    mover.cluster.brokers_by_id[3].is_live = False
+    mover.accept("a", {0: (2, 3)})
+    mover.cluster.brokers_by_id[3].is_live, mover.cluster.brokers_by_id[3].rack = True, "r2"
+    mover.steps()
+    assert [(end.topic, end.message) for end in mover.record.ended] == [("a", "")]
+
+
 def test_a_move_needs_two_readings_to_have_ended() -> None:
     mover = world({"a": {0: (1,)}})
     mover.accept("a", {0: (2, 3)})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from types import MappingProxyType
 
 from topicops.features.moves.record import KEPT_ENDED, EndedMove, MovesRecord, PartitionMove, Stage, TopicMove
 from topicops.model.plans.changes import MoveReason, ReassignTopic
@@ -14,6 +15,7 @@ DONE, CANCELLED, DROPPED = "done", "cancelled", "dropped"
 """How a move ends, as ``EndedMove.status``."""
 ASKED_FOR = "it was asked for"
 """Why a move is cancelled that a person cancels."""
+NO_RACKS: Mapping[int, str | None] = MappingProxyType({})
 
 
 def accept(
@@ -24,6 +26,7 @@ def accept(
     now: datetime,
     *,
     draining: Collection[int] = (),
+    racks: Mapping[int, str | None] = NO_RACKS,
 ) -> MovesRecord:
     """Return the record with the moves of these changes, which may run from now on.
 
@@ -34,12 +37,15 @@ def accept(
         run: Run that accepts them, ``<group>/<run id>``.
         approvers: Approver of each change that has one, by digest.
         draining: Brokers of ``cluster.draining``.
+        racks: Racks of the live brokers.
     """
     for gated in changes:
         if isinstance(gated.change, ReassignTopic):
             move = _accepted(gated.change, gated.digest, run, approvers, now)
             drained = sorted(gated.change.removed.keys() & draining) if move.why is MoveReason.DRAIN else ()
-            record = _with_accepted(record, replace(move, drained=tuple(drained)))
+            targets = {broker for row in gated.change.assignment.values() for broker in row}
+            known = {broker: racks[broker] for broker in sorted(targets & racks.keys())}
+            record = _with_accepted(record, replace(move, drained=tuple(drained), racks=known))
     return record
 
 

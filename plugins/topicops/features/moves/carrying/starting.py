@@ -163,7 +163,14 @@ def never(reading: Reading, moving: Moving) -> str:
     for broker in sorted(found.added & reading.brokers.keys()):
         if closed := reading.brokers[broker].closed:
             return f"it would move to broker {broker}, {closed}"
+    for broker in sorted(move.racks.keys() & {*found.target} & reading.brokers.keys()):
+        if (rack := reading.brokers[broker].rack) != move.racks[broker]:
+            return f"broker {broker} is on {_rack(rack)}, and was on {_rack(move.racks[broker])} in the plan"
     return ""
+
+
+def _rack(name: str | None) -> str:
+    return "no rack" if name is None else f"rack {name}"
 
 
 def not_now(begin: Start, reading: Reading, moving: Moving) -> str:
