@@ -14,6 +14,7 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from fixtures.scripted_flow import CREATE, ScriptedFlow, ScriptedTask, context, site
+from topicops.features.moves import stepping
 from topicops.features.moves.carrying.values import Stepped
 from topicops.features.moves.on_airflow import looks, starting
 from topicops.features.moves.on_airflow.dag import step_every
@@ -67,6 +68,10 @@ class Airflow(ScriptedTask):
     is_paused: bool = False
     problem: str = ""
     started: list[str] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
+    """Environments of which a step was made."""
+    fails: TopicopsError | None = None
+    """Error of a step."""
 
     def get_dag(self, dag_id: str) -> SimpleNamespace:
         return SimpleNamespace(is_paused=self.is_paused)
@@ -78,6 +83,15 @@ class Airflow(ScriptedTask):
         if self.problem:
             raise RuntimeError(self.problem)
         self.started.append(f"{dag_id}: {said}")
+
+    def take_step(self, run: EnvironmentRun) -> None:
+        self.steps.append(run.environment)
+        if self.fails:
+            raise self.fails
+
+    def replaces(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(starting, "trigger_run", self.trigger)
+        monkeypatch.setattr(stepping, "take_step", self.take_step)
 
 
 @pytest.fixture
@@ -109,7 +123,7 @@ def of(task: ScriptedTask, **params: object) -> Context:
 def test_the_moves_dag_is_started_where_something_is_left_and_no_run_is_there(
     run: EnvironmentRun, monkeypatch: pytest.MonkeyPatch, record: MovesRecord | None, task: Airflow, started: list[str]
 ) -> None:
-    monkeypatch.setattr(starting, "trigger_run", task.trigger)
+    task.replaces(monkeypatch)
     keep(run, record)
     task.started.clear()
     start_moves(run, of(task))
@@ -134,11 +148,42 @@ def test_the_moves_dag_is_started_where_something_is_left_and_no_run_is_there(
 def test_a_dag_that_cannot_be_started_fails_no_task_and_the_report_says_so_once(
     run: EnvironmentRun, monkeypatch: pytest.MonkeyPatch, task: Airflow, said: str
 ) -> None:
-    monkeypatch.setattr(starting, "trigger_run", task.trigger)
+    task.replaces(monkeypatch)
     keep(run, WAITING)
     start_moves(run, of(task))
     start_moves(run, of(task))
     assert notes_of(run) == (said,)
+
+
+@pytest.mark.parametrize(
+    ("record", "task", "mode", "steps"),
+    [
+        pytest.param(WAITING, Airflow(is_paused=True), "apply", ["local"], id="the DAG is paused"),
+        pytest.param(OWING, Airflow(problem="the API is away"), "apply", ["local"], id="it cannot be started"),
+        pytest.param(WAITING, Airflow(is_paused=True), "plan", [], id="a run that only plans"),
+        pytest.param(WAITING, Airflow(unfinished=1), "apply", [], id="a run of the DAG makes them"),
+        pytest.param(WAITING, Airflow(), "apply", [], id="one was started"),
+        pytest.param(IDLE, Airflow(is_paused=True), "apply", [], id="nothing moves"),
+    ],
+)
+def test_a_run_of_the_pipeline_makes_a_step_where_the_moves_dag_makes_none(
+    run: EnvironmentRun, monkeypatch: pytest.MonkeyPatch, record: MovesRecord, task: Airflow, mode: str, steps: object
+) -> None:
+    task.replaces(monkeypatch)
+    task.steps.clear()
+    keep(run, record)
+    start_moves(run, of(task, mode=mode))
+    assert task.steps == steps
+
+
+def test_a_step_that_cannot_be_made_fails_no_task_and_the_report_says_so(
+    run: EnvironmentRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = Airflow(is_paused=True, fails=LeaseHeldError("held by cli/1"))
+    task.replaces(monkeypatch)
+    keep(run, WAITING)
+    start_moves(run, of(task))
+    assert notes_of(run)[1:] == ("this run made no step of the moves: held by cli/1",)
 
 
 def test_a_record_that_cannot_be_read_fails_no_task(run: EnvironmentRun) -> None:
@@ -154,7 +199,7 @@ def test_each_run_of_the_pipeline_sees_to_it_that_moves_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     flow, task = ScriptedFlow(tmp_path, changes=(CREATE,)), Airflow()
-    monkeypatch.setattr(starting, "trigger_run", task.trigger)
+    task.replaces(monkeypatch)
     MOVES.of(tmp_path, "local").write(WAITING)
     planning.gate(site(flow), of(task, mode=mode))
     changes.report(site(flow), of(task, mode=mode))
