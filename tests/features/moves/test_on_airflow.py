@@ -21,6 +21,7 @@ from topicops.features.moves.on_airflow.dag import step_every
 from topicops.features.moves.on_airflow.looks import announce, step
 from topicops.features.moves.on_airflow.starting import start_moves
 from topicops.features.moves.record import MOVES, EndedMove, MovesRecord, OwnedRate, PartitionMove, TopicMove
+from topicops.flow.runs.outcomes import write_outcomes
 from topicops.flow.runs.run import EnvironmentRun, notes_of
 from topicops.model.errors import (
     ArtifactError,
@@ -31,7 +32,9 @@ from topicops.model.errors import (
     UsageError,
     WrongTargetError,
 )
-from topicops.model.plans.changes import MoveReason
+from topicops.model.plans.changes import GateWord, MoveReason
+from topicops.model.plans.plan import GatedChange
+from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.on_airflow import topic_asset, topics_alias
 from topicops.on_airflow.tasks import changes, planning
 
@@ -184,6 +187,27 @@ def test_a_step_that_cannot_be_made_fails_no_task_and_the_report_says_so(
     keep(run, WAITING)
     start_moves(run, of(task))
     assert notes_of(run)[1:] == ("this run made no step of the moves: held by cli/1",)
+
+
+def test_the_report_names_what_moves_wait_for_and_what_is_owed_once(
+    run: EnvironmentRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = Airflow(unfinished=1)
+    task.replaces(monkeypatch)
+    keep(run, replace(OWING, notes=("a partition 0: no leader.", "b partition 0: not started: full.")))
+    gated = GatedChange(change=CREATE, digest="d", gate=GateWord.RUN)
+    begun = Outcome.of(gated, OutcomeStatus.MOVING, "b partition 0: not started: full")
+    write_outcomes(run, ("create",), [begun])
+
+    start_moves(run, of(task))
+    assert notes_of(run) == (), "other tasks come too early for the report"
+    task.task_id = "report"
+    start_moves(run, of(task))
+    assert notes_of(run) == ("moves: a partition 0: no leader.",)
+
+    keep(run, replace(IDLE, notes=("a partition 1: no leader.",)))
+    start_moves(run, of(task))
+    assert notes_of(run) == ("moves: a partition 0: no leader.",), "nothing is left any more"
 
 
 def test_a_record_that_cannot_be_read_fails_no_task(run: EnvironmentRun) -> None:

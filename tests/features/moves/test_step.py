@@ -9,6 +9,7 @@ import pytest
 from fixtures.moves.cluster import MB, Kind
 from fixtures.moves.mover import Mover, world
 from topicops.features.moves.record import PartitionMove, Stage, TopicPartition
+from topicops.model.ports import Begun
 from topicops.model.runs.results import OutcomeStatus
 
 A0 = TopicPartition("a", 0)
@@ -90,6 +91,17 @@ def test_what_became_of_a_change_is_told_by_its_digest(happens: str, status: Out
     begun = mover.step().became[gated.digest]
     assert (begun.status, begun.sent) == (status, sent)
     assert bool(begun.message) == (status is not OutcomeStatus.MOVING)
+
+
+def test_what_a_change_waits_for_is_told_with_what_became_of_it() -> None:
+    mover = world({"a": {0: (1,), 1: (1,)}, "b": {0: (1,)}}, size=SLOW)
+    waits, moves = mover.accept("a", {0: (2, 3), 1: (2, 3)}), mover.accept("b", {0: (2, 3)})
+    mover.cluster.topics_by_name["a"].min_isr = 2
+    became = mover.step().became
+    (note,) = mover.notes
+    assert note.startswith("a partitions 0, 1: not started: min.insync.replicas is 2")
+    assert became[waits.digest] == Begun(OutcomeStatus.MOVING, note.rstrip("."))
+    assert became[moves.digest] == Begun(OutcomeStatus.MOVING, sent=True)
 
 
 def test_a_refusal_is_dropped_with_the_reason_and_leaves_nothing() -> None:

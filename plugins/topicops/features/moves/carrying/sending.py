@@ -90,9 +90,17 @@ class Sender:
         self._waiting[at.topic, reason].add(at.partition)
 
     @property
+    def waiting(self) -> Mapping[str, Sequence[str]]:
+        """What each topic waits for, without a stop at its end; topics that wait for limits alone have no entry."""
+        sentences = defaultdict[str, list[str]](list)
+        for (topic, reason), found in self._waiting.items():
+            sentences[topic].append(f"{named(topic, found)}: not started: {reason}")
+        return sentences
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """All sentences, each once."""
-        waiting = (f"{named(topic, found)}: not started: {reason}." for (topic, reason), found in self._waiting.items())
+        waiting = (f"{sentence}." for found in self.waiting.values() for sentence in found)
         notes = list(dict.fromkeys([*self._first, *self._notes, *waiting]))
         left = len(notes) - MOST_NOTES
         return (*notes[:MOST_NOTES], *((f"{plural(left, 'more note')} of this step.",) if left > 0 else ()))

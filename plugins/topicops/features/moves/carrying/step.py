@@ -103,7 +103,7 @@ def _soon_after(sender: Sender, waves: Waves) -> Reading:
 
 def _became(before: MovesRecord, sender: Sender) -> Mapping[str, Begun]:
     """Say what became of each change, by digest."""
-    left = {move.digest: move for move in sender.record.topics}
+    left, waiting = {move.digest: move for move in sender.record.topics}, sender.waiting
     earlier = defaultdict[tuple[str, str], list[tuple[str, str]]](list)
     for end in before.ended:
         earlier[end.topic, end.run].append((end.status, end.message))
@@ -112,6 +112,7 @@ def _became(before: MovesRecord, sender: Sender) -> Mapping[str, Begun]:
             move,
             left.get(move.digest),
             [*earlier[move.topic, move.run], *sender.ended[move.topic]],
+            waiting=waiting.get(move.topic, ()),
             was_asked=move.topic in sender.asked,
         )
         for move in before.topics
@@ -119,8 +120,15 @@ def _became(before: MovesRecord, sender: Sender) -> Mapping[str, Begun]:
     }
 
 
-def _begun(before: TopicMove, after: TopicMove | None, ended: Sequence[tuple[str, str]], *, was_asked: bool) -> Begun:
-    message = "; ".join(dict.fromkeys(message for _, message in ended if message))
+def _begun(
+    before: TopicMove,
+    after: TopicMove | None,
+    ended: Sequence[tuple[str, str]],
+    *,
+    waiting: Sequence[str],
+    was_asked: bool,
+) -> Begun:
+    message = "; ".join(dict.fromkeys([*(message for _, message in ended if message), *waiting]))
     is_done = bool(ended) and all(status == DONE for status, _ in ended)
     sent = was_asked or is_done or any(found.asked_at is not None for found in before.partitions.values())
     if after is not None and after.partitions:

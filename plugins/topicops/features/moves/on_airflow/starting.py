@@ -11,6 +11,7 @@ from topicops.features.moves.on_airflow import KIND
 from topicops.features.moves.record import read_moves
 from topicops.features.moves.telling.known import known_moves
 from topicops.features.moves.telling.status import status_of
+from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.run import EnvironmentRun, note, now
 from topicops.model.errors import ArtifactError
 from topicops.on_airflow.airflow_inside import trigger_run
@@ -30,6 +31,8 @@ def start_moves(run: EnvironmentRun, context: Context) -> None:
             return
         if not _goes_on(run, context) and context["params"].get("mode") != "plan":
             _step(run)
+        if context["ti"].task_id == "report":
+            _say_what_is_left(run)
     except Exception as error:  # noqa: BLE001  whatever the cluster or the disk says, what was sent counts
         _say(run, f"this run made no step of the moves: {error}")
 
@@ -58,6 +61,13 @@ def _step(run: EnvironmentRun) -> None:
 
     stepping.take_step(run)
     log.info("made one step: %s", status_of(run.environment, read_moves(run.home, run.environment)).text)
+
+
+def _say_what_is_left(run: EnvironmentRun) -> None:
+    """Note what the last step of anybody has said, beside what the outcomes of this run say already."""
+    told = [outcome.message for outcome in read_outcomes(run)]
+    left = known_moves(run.home, run.environment).notes
+    note(run, [f"moves: {said}" for said in left if not any(said.rstrip(".") in message for message in told)])
 
 
 def _say(run: EnvironmentRun, sentence: str) -> None:
