@@ -299,8 +299,8 @@ def test_a_move_whose_third_replica_dies_meanwhile_says_so(kind: Kind) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        pytest.param(None, "it is not ours any more: somebody else cancelled it", id="cancelled"),
-        pytest.param((4,), "it is not ours any more: somebody else moves it, or has moved it", id="replaced"),
+        pytest.param(None, "it is not ours any more (TOP501): somebody else cancelled it", id="cancelled"),
+        pytest.param((4,), "it is not ours any more (TOP501): somebody else moves it, or has moved it", id="replaced"),
     ],
 )
 def test_a_move_that_somebody_takes_over_is_dropped(kind: Kind, row: tuple[int, ...] | None, message: str) -> None:
@@ -323,7 +323,7 @@ def test_a_partition_that_somebody_else_moves_is_not_started() -> None:
     assert mover.notes == ["a partition 0: not started: somebody else moves it."]
     mover.cluster.advance(MINUTE_S)
     mover.step()
-    assert statuses(mover) == [("dropped", "its replicas are [4], and were [1] in the plan")]
+    assert statuses(mover) == [("dropped", "its replicas are [4], and were [1] in the plan (TOP501)")]
 
 
 @KINDS
@@ -359,10 +359,32 @@ def test_files_that_ask_for_it_no_longer_stop_what_waits_and_nothing_that_moves(
     mover.step()
     mover.unasked["a"] = "its file asks for something else"
     mover.step()  # the limit is reached, so that nothing may start
+    way = "topicops moves --cancel a takes it back"
+    assert mover.notes == [f"a partition 0: goes on, although its file asks for something else: {way}."]
     mover.cluster.advance(HOUR_S)
     mover.steps()
     assert statuses(mover) == [("done", ""), ("dropped", "its file asks for something else")]
     assert at_rest(mover)
+
+
+def test_a_move_of_somebody_else_to_the_same_place_needs_no_file() -> None:
+    mover = world({"a": {0: (1,), 1: (1,)}}, size=3000 * MB, at_once=1)
+    mover.accept("a", {0: (2, 3), 1: (2, 3)})
+    mover.step()
+    mover.cluster.foreign_alter(TopicPartition("a", 1), (2, 3))
+    mover.unasked["a"] = "its file asks for something else"
+    mover.step()
+    assert [note.partition(",")[0] for note in mover.notes] == ["a partition 0: goes on"]
+
+
+def test_a_move_that_is_to_be_taken_back_needs_no_file() -> None:
+    mover = moving()
+    mover.cluster.kill_broker(1)
+    mover.unasked["a"] = "its file asks for something else"
+    mover.cancel("a")
+    mover.step()
+    assert not any("although" in note for note in mover.notes), mover.notes
+    assert any("cannot be cancelled" in note for note in mover.notes), mover.notes
 
 
 def test_a_throttle_below_the_write_rate_is_said_with_the_rate_that_would_end_it() -> None:

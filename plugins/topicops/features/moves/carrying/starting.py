@@ -29,6 +29,7 @@ from topicops.features.moves.carrying.throttling import (
 )
 from topicops.features.moves.carrying.values import MoveSettings
 from topicops.features.moves.record import Moving, PartitionMove, Stage, TopicMove, TopicPartition, by_topic
+from topicops.model.codes import Code
 from topicops.model.errors import ClusterError
 
 TOPICS_A_LOOK, LOOKS = 200, 5
@@ -159,7 +160,7 @@ def never(reading: Reading, moving: Moving) -> str:
     if (now := topic.partitions.get(at.partition)) is None:
         return "the topic has no such partition"
     if at not in reading.listed and now.replicas != found.origin:
-        return f"its replicas are {list(now.replicas)}, and were {list(found.origin)} in the plan"
+        return f"its replicas are {list(now.replicas)}, and were {list(found.origin)} in the plan ({Code.STALE_PLAN})"
     for broker in sorted(found.added & reading.brokers.keys()):
         if closed := reading.brokers[broker].closed:
             return f"it would move to broker {broker}, {closed}"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from topicops.features.moves.carrying.ending import cancel, harvest, judge_anew, without_leader
+from topicops.features.moves.carrying.ending import cancel, harvest, judge_anew, unasked, without_leader
 from topicops.features.moves.carrying.measuring import measure
 from topicops.features.moves.carrying.ports import MoveCluster
 from topicops.features.moves.carrying.reading import Reading, concerned, read
@@ -76,6 +76,7 @@ def _go_on(sender: Sender, reading: Reading, settings: MoveSettings, still_asked
     take_out_entries(sender, reading)
     put_back(sender, reading, throttle)
     without_leader(sender, reading)
+    unasked(sender, reading, still_asked)
     judge_anew(sender)
     left = measure(sender, reading, settings, throttle)
     has_cancelled = cancel(sender)
