@@ -383,6 +383,12 @@ def test_a_log_of_a_replica_that_moves_here_is_no_stray() -> None:
     assert "stray-log" not in by_id(replace(facts(live, brokers=frozenset({1, 2, 3, 4})), logs=logs))
 
 
+def test_a_stray_keeps_moves_of_its_partition_away_until_a_person_has_removed_it() -> None:
+    found = by_id(CASES["stray-log"]())["stray-log"]
+
+    assert found.way_out.startswith("topicops starts no move of these partitions to that broker while they are there")
+
+
 def test_a_stray_is_not_said_to_be_a_log_that_its_broker_should_serve() -> None:
     assert list(by_id(CASES["stray-log"]())) == ["stray-log"]
 
