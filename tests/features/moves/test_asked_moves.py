@@ -715,12 +715,14 @@ def test_in_production_a_move_that_copies_needs_a_throttle() -> None:
     assert not any("TOP442" in r for r in gated(replace(found, changes=(order,)), replace(where, spec=spec)).reasons)
 
 
-def test_a_move_for_balance_is_never_unattended_unless_only_leaders_change() -> None:
+@pytest.mark.parametrize("why", [MoveReason.BALANCE, MoveReason.RACKS])
+def test_a_move_that_no_file_asks_for_is_never_unattended_unless_only_leaders_change(why: MoveReason) -> None:
     (move,) = planned(UP, live=cluster(rest(WIDE))).changes
     assert isinstance(move, ReassignTopic)
     where = place(policy=Policy(unattended=Risk.DESTRUCTIVE))
     found = planned(UP, live=cluster(rest(WIDE)), where=where)
-    balanced = replace(move, why=MoveReason.BALANCE)
+    balanced = replace(move, why=why)
     order = replace(balanced, assignment={0: (2, 1)}, assignment_before={0: (1, 2)})
-    words = [gated(replace(found, changes=(change,)), where).gate for change in (move, balanced, order)]
-    assert words == [GateWord.RUN, GateWord.HELD, GateWord.RUN]
+    entries = [gated(replace(found, changes=(change,)), where) for change in (move, balanced, order)]
+    assert [entry.gate for entry in entries] == [GateWord.RUN, GateWord.HELD, GateWord.RUN]
+    assert entries[1].reasons == (f"a move for {why.value} always needs an approval",)
