@@ -630,6 +630,7 @@ def test_a_cancel_takes_the_move_back_and_leaves_nothing(kind: Kind) -> None:
     mover = moving(kind)
     mover.cancel("a")
     mover.step()
+    assert [(s.before, s.after) for s in mover.told if s.what == "cancel"] == [({"0": [2, 3]}, {"0": [1]})]
     assert mover.cluster.partition(A0).replicas == (1,)
     assert statuses(mover) == [("cancelled", "it was asked for")]
     assert at_rest(mover)

@@ -141,7 +141,10 @@ class Sender:
         answers, _ = self._alter(dict.fromkeys(partitions))
         for topic, found in by_topic(partitions).items():
             answer = _one_answer(answers.get(TopicPartition(topic, p), "") for p in found)
-            self.tell(Sent(what="cancel", topic=topic, partitions=found, answer=answer))
+            known = topic_of(self.record, topic).partitions
+            before = {str(p): list(known[p].target) for p in found}
+            after = {str(p): list(known[p].origin) for p in found}
+            self.tell(Sent(what="cancel", topic=topic, partitions=found, before=before, after=after, answer=answer))
             logger.info("asked to cancel topic=%s partitions=%s answer=%s", topic, found, answer)
         return answers
 
