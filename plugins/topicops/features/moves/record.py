@@ -178,7 +178,7 @@ class MovesRecord:
     rates: tuple[OwnedRate, ...] = ()
     """Rates on brokers that are ours, by broker."""
     throttle: int | None = None
-    """Bytes a second that a person has asked for since, instead of ``apply.throttle``; None means none."""
+    """Bytes a second that a person asked for instead of ``apply.throttle``, until all have ended; None means none."""
     ended: tuple[EndedMove, ...] = ()
     """The newest ``KEPT_ENDED``, oldest first."""
     notes: tuple[str, ...] = ()

@@ -30,7 +30,8 @@ def accept(
 ) -> MovesRecord:
     """Return the record with the moves of these changes, which may run from now on.
 
-    A topic whose earlier move has not ended stays as it is: whoever accepts sees that its digest is another one.
+    A topic whose earlier move has not ended stays as it is: whoever accepts sees that its digest is another one. The
+    throttle that a person gave to earlier moves ends with the last of them.
 
     Args:
         changes: Changes of which those are taken that reassign a topic.
@@ -39,6 +40,8 @@ def accept(
         draining: Brokers of ``cluster.draining``.
         racks: Racks of the live brokers.
     """
+    if record.is_idle:
+        record = replace(record, throttle=None)
     for gated in changes:
         if isinstance(gated.change, ReassignTopic):
             move = _accepted(gated.change, gated.digest, run, approvers, now)
