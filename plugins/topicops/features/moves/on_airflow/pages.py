@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from topicops.features.moves.record import EndedMove, read_moves
-from topicops.features.moves.telling.status import MovesStatus, PartitionStatus, State, TopicStatus, status_of
+from topicops.features.moves.telling.status import (
+    MovesStatus,
+    PartitionStatus,
+    State,
+    TopicStatus,
+    notes_about,
+    status_of,
+)
 from topicops.features.moves.telling.text import speed
 from topicops.flow.runs.run import Place, now
 from topicops.model.errors import ArtifactError
@@ -56,7 +63,7 @@ def moves_of_runs(home: Place, environment: str, runs: Collection[str]) -> Html 
     def section(looked: _Looked) -> Iterator[Html | None]:
         topics = tuple(topic for topic in looked.found.topics if topic.run in runs)
         recent = tuple(ended for ended in looked.found.ended if ended.run in runs)
-        notes = tuple(said for said in looked.found.notes if any(said.startswith(topic.topic) for topic in topics))
+        notes = tuple(said for topic in topics for said in notes_about(looked.found.notes, topic.topic))
         own = replace(looked, found=replace(looked.found, topics=topics, notes=notes), recent=recent)
         return _section(own, says_all=False) if topics or recent else iter(())
 
@@ -117,7 +124,7 @@ def _of_topic(looked: _Looked, name: str) -> Iterator[Html | None]:
     if topic:
         yield tag("p", f"{topic.text[0].upper()}{topic.text[1:]}; {topic.why}, by run ", _run(topic.run))
         yield muted("; ".join(_facts(looked)), ".")
-        yield from _notes([said for said in looked.found.notes if name in said])
+        yield from _notes(notes_about(looked.found.notes, name))
         rows = (_partition_row(partition) for partition in topic.partitions[:PARTITIONS_SHOWN])
         yield table(("partition", "from", "to", "how far", "state"), rows, cls="rows partitions-that-move")
         yield more(len(topic.partitions) - PARTITIONS_SHOWN, "partitions")

@@ -131,6 +131,11 @@ def status_of(environment: str, record: MovesRecord | None) -> MovesStatus:
     )
 
 
+def notes_about(notes: Iterable[str], topic: str) -> tuple[str, ...]:
+    """Return the sentences that begin with the topic: another one's name may begin with its name."""
+    return tuple(said for said in notes if said.startswith((f"{topic} partition", f"{topic}:")))
+
+
 def stands_still(found: PartitionMove, measured_at: datetime | None) -> bool:
     """By the time of the last step, and not of now: without a step nobody has looked."""
     since = found.grown_at or found.asked_at
