@@ -214,7 +214,7 @@ def cancel_obstacle(found: PartitionMove, now: PartitionNow, live: Collection[in
 
 
 def unasked(sender: Sender, reading: Reading, still_asked: Callable[[TopicMove], str]) -> None:
-    """Say which moves go on although nothing asks for them any more: only a person takes them back."""
+    """Say which moves go on although nothing asks for them any more; a person may take them back."""
     for move in sender.record.topics:
         found = {each.at.partition for each in move.each() if reading.of(each) is Now.MOVES and _is_wanted(each.found)}
         if found and (reason := still_asked(move)):
