@@ -625,6 +625,32 @@ def test_min_insync_replicas_stops_what_producers_could_not_bear(
     assert mover.cluster.violations == []
 
 
+@pytest.mark.parametrize(
+    ("rows", "target", "caps", "starts"),
+    [
+        pytest.param((1,), (1, 2, 3), set(), True, id="before 3.7, a higher factor"),
+        pytest.param((1,), (2,), set(), True, id="before 3.7, another broker"),
+        pytest.param((1,), (2,), {2}, False, id="its target is newer"),
+        pytest.param((1,), (2,), {1}, False, id="its origin is newer"),
+        pytest.param((1,), (2,), {3}, True, id="a broker that it does not concern is newer"),
+        pytest.param((1, 2), (1, 3), set(), False, id="it takes records once another replica is in sync"),
+    ],
+)
+def test_a_partition_that_refuses_acks_all_whatever_is_in_sync_may_move(
+    rows: tuple[int, ...], target: tuple[int, ...], caps: set[int], starts: bool
+) -> None:
+    mover = world({"a": {0: rows}})
+    mover.cluster.topics_by_name["a"].min_isr = 2
+    mover.cluster.partition(A0).isr = [1]
+    mover.cluster.partition(A0).logs |= dict.fromkeys(rows[1:], -1000.0 * MB)  # is not in sync soon
+    for broker, found in mover.cluster.brokers_by_id.items():
+        found.caps_min_isr = broker in caps
+    mover.accept("a", {0: target})
+    mover.step()
+    assert (alters(mover.cluster) > 0) == starts, mover.notes
+    assert mover.cluster.violations == []
+
+
 @KINDS
 def test_a_cancel_takes_the_move_back_and_leaves_nothing(kind: Kind) -> None:
     mover = moving(kind)

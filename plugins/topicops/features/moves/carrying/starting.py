@@ -191,6 +191,8 @@ def _unhealthy(topic: TopicNow, now: PartitionNow, found: PartitionMove, brokers
     in_sync = len(set(now.isr) & brokers.keys())
     if now.leader not in brokers or not in_sync:
         return "it has no leader"
+    if _refuses_always(topic, now, found, brokers):
+        return ""
     if topic.min_isr > in_sync:
         replicas = "1 replica is" if in_sync == 1 else f"{in_sync} replicas are"
         return (
@@ -203,6 +205,15 @@ def _unhealthy(topic: TopicNow, now: PartitionNow, found: PartitionMove, brokers
             "lower min.insync.replicas first"
         )
     return ""
+
+
+def _refuses_always(topic: TopicNow, now: PartitionNow, found: PartitionMove, brokers: Mapping[int, BrokerNow]) -> bool:
+    """Return whether the partition refuses ``acks=all`` whatever is in sync, so that a move makes nothing worse.
+
+    Brokers before 3.7 do not cap ``min.insync.replicas`` at the number of replicas.
+    """
+    is_capped = any(brokers[broker].caps_min_isr for broker in found.brokers & brokers.keys())
+    return topic.min_isr > len(now.replicas) and not is_capped
 
 
 def _foreign_throttle(begin: Start, reading: Reading, moving: Moving) -> str:
