@@ -188,6 +188,20 @@ def test_a_minimum_above_the_replicas_blocks_the_move_and_its_way_out_refuses_no
     assert moving.look().topics["bills"].overrides == {MIN_ISR: "2"}
 
 
+def test_a_topic_that_refuses_producers_because_it_has_too_few_replicas_gets_more(moving: Moving) -> None:
+    if moving.release >= CAPPED_MIN_ISR:
+        pytest.skip(
+            f"since {CAPPED_MIN_ISR} such a topic takes records, and would refuse them while replicas are added"
+        )
+    moving.create({"bills": spread(3)}, **{MIN_ISR: "2"})
+
+    assert kinds_applied(moving, minimum=2) == ["reassign"]
+    moving.until_over()
+
+    assert moving.look().topics["bills"].replication_factors == {3}
+    until(lambda: moving.left() == NOTHING, timeout_s=10)
+
+
 def planned(moving: Moving, *, minimum: int) -> Mapping[str, Any]:
     """Write the file with this minimum, and return the plan."""
     moving.workspace.topic("bills", partitions=3, replicationFactor=3, configs={MIN_ISR: minimum})

@@ -63,7 +63,7 @@ SICK = cluster(
     topic("q19", overrides={"min.insync.replicas": "4"}),
     topic("q21", adding={0: (3,)}),
     topic("q22", overrides={"leader.replication.throttled.replicas": "0:1"}),
-    topic("we-move", adding={0: (3,)}),
+    topic("we-move", assignment={0: (1, 2, 3), 1: (1, 2)}, adding={0: (3,)}),
     topic("we-moved", overrides={"leader.replication.throttled.replicas": "0:1"}),
     topic("q24"),
     topic("own"),

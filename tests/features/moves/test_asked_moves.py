@@ -24,7 +24,7 @@ from fakes.builders import (
     topic_id,
 )
 from fixtures.planning import plan_of
-from topicops.features.moves.asked.changes import foreign_moves
+from topicops.features.moves.asked.changes import foreign_moves, move_obstacles
 from topicops.features.moves.asked.planner import PLANNER
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, LogDirectories, Tally
 from topicops.model.plans.changes import Change, GateWord, MoveReason, ReassignTopic
@@ -621,6 +621,34 @@ def test_a_broker_that_is_down_for_good_can_be_drained() -> None:
     assert (move_of(found).assignment, found.move_obstacles) == ({0: (1, 2)}, {})
 
 
+def test_replicas_may_leave_a_broker_that_is_down_by_hand_or_by_a_command() -> None:
+    rows: Assignment = {0: (1, 3), 1: (1, 2)}
+    live = cluster(
+        live_topic("a", assignment=rows, states={0: partition_state([1]), 1: partition_state([1, 2])}),
+        racks={1: "r1", 2: "r2"},
+    )
+    by_hand = planned(desired_topic("a", 2, assignment={0: (1, 2), 1: (1, 2)}), live=live)
+    assert (move_of(by_hand).assignment, by_hand.move_obstacles) == ({0: (1, 2)}, {})
+    drain = replace(move_of(by_hand), why=MoveReason.DRAIN)
+    assert move_obstacles([drain], live, place()) == {}
+    factor = replace(drain, why=MoveReason.FACTOR)
+    assert move_obstacles([factor], live, place())["a"][0].startswith("TOP421: broker 3"), "it may come back"
+    other = replace(drain, assignment={1: (2, 1)}, assignment_before={1: (1, 2)})
+    (reason, _) = move_obstacles([other], live, place())["a"]
+    assert reason == "TOP421: broker 3 has replicas of it, now or after the move, and is not live"
+
+
+def test_a_drain_by_a_command_takes_no_replica_off_another_broker_that_is_down() -> None:
+    topic = live_topic("a", assignment={0: (1, 3)}, states={0: partition_state([1])})
+    live = cluster(topic, racks={1: "r1", 2: "r2", 4: "r1"})
+    hand = planned(desired_topic("a", 1, assignment={0: (2, 4)}), live=live)
+    drain = replace(move_of(hand), why=MoveReason.DRAIN)
+    assert drain.removed == {1: 1, 3: 1}
+    (reason,) = move_obstacles([drain], live, place())["a"]
+    assert reason.startswith("TOP421: broker 3")
+    assert move_obstacles([drain], live, place(draining=[3])) == {}
+
+
 def test_a_managed_cluster_drains_nothing() -> None:
     where = place(draining=[3])
     managed = where.spec.cluster.model_copy(update={"kind": "managed"})
@@ -655,7 +683,7 @@ UP = desired_topic("a", replication_factor=3)
         pytest.param(
             cluster(rest({0: (1, 2), 1: (2, 3), 2: (3, 9)}), racks=FOUR),
             place(),
-            "TOP421: broker 9 is to have",
+            "TOP421: broker 9 has replicas of it, now or after the move, and is not live",
             id="dead",
         ),
         pytest.param(
@@ -716,12 +744,14 @@ def test_in_production_a_move_that_copies_needs_a_throttle() -> None:
     assert not any("TOP442" in r for r in gated(replace(found, changes=(order,)), replace(where, spec=spec)).reasons)
 
 
-def test_a_move_for_balance_is_never_unattended_unless_only_leaders_change() -> None:
+@pytest.mark.parametrize("why", [MoveReason.BALANCE, MoveReason.RACKS])
+def test_a_move_that_no_file_asks_for_is_never_unattended_unless_only_leaders_change(why: MoveReason) -> None:
     (move,) = planned(UP, live=cluster(rest(WIDE))).changes
     assert isinstance(move, ReassignTopic)
     where = place(policy=Policy(unattended=Risk.DESTRUCTIVE))
     found = planned(UP, live=cluster(rest(WIDE)), where=where)
-    balanced = replace(move, why=MoveReason.BALANCE)
+    balanced = replace(move, why=why)
     order = replace(balanced, assignment={0: (2, 1)}, assignment_before={0: (1, 2)})
-    words = [gated(replace(found, changes=(change,)), where).gate for change in (move, balanced, order)]
-    assert words == [GateWord.RUN, GateWord.HELD, GateWord.RUN]
+    entries = [gated(replace(found, changes=(change,)), where) for change in (move, balanced, order)]
+    assert [entry.gate for entry in entries] == [GateWord.RUN, GateWord.HELD, GateWord.RUN]
+    assert entries[1].reasons == (f"a move for {why.value} always needs an approval",)

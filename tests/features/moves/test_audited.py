@@ -50,6 +50,7 @@ def test_the_outcome_of_a_line_follows_the_answer(sent: Sent, status: OutcomeSta
 
 def test_each_line_says_whose_move_it_is_and_the_log_stays_whole(tmp_path: Path) -> None:
     rate = Sent(what="rate", broker=2, before={"rate": None}, after={"rate": 1000})
+    cancel = Sent(what="cancel", topic="bills", partitions=(0,), before=START.after, after=START.before)
     end = Sent(what="end", topic="bills", partitions=(0,), answer="done")
     origin = AuditOrigin(
         environment="local",
@@ -61,13 +62,15 @@ def test_each_line_says_whose_move_it_is_and_the_log_stays_whole(tmp_path: Path)
     )
 
     origin = replace(origin, approvers={"d1": "ann"})
-    FileAuditLog(tmp_path, origin, now=lambda: AT).append([audited(sent, MOVES) for sent in (rate, START, end)])
+    FileAuditLog(tmp_path, origin, now=lambda: AT).append([audited(sent, MOVES) for sent in (rate, START, cancel, end)])
 
     file = read_audit_log(tmp_path, "local")
     assert are_whole([file])
-    [of_rate, of_start, of_end] = file.lines
+    [of_rate, of_start, of_cancel, of_end] = file.lines
     assert (of_rate.topic, of_rate.digest, of_rate.approver, of_rate.topic_id_before) == ("", "", None, None)
     assert (of_start.topic, of_start.digest, of_start.approver) == ("bills", "d1", "ann")
     assert of_start.request["after"] == {"assignment": {"0": [1, 2, 3]}}
     assert (of_start.principal, of_start.run, of_start.request["accepted_by"]) == ("User:m", "cli/step", "cli/accepted")
+    rows = [of_cancel.request["before"], of_cancel.request["after"]]
+    assert rows == [{"assignment": {"0": [1, 2, 3]}}, {"assignment": {"0": [1]}}]
     assert (of_end.requests, of_end.answer, of_end.outcome) == (0, "done", OutcomeStatus.DONE)

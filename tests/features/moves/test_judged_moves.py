@@ -179,6 +179,21 @@ def test_the_rows_of_a_planned_move_count_while_nothing_speaks_against_them(
         assert found.without(found.outcomes(ACTIONS)).with_gate(GateWord.RUN) == ()
 
 
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["expanded", "deleted"])
+def test_a_topic_whose_moves_a_run_has_accepted_meanwhile_is_neither_expanded_nor_deleted(is_deleted: bool) -> None:
+    live = cluster(at_rest("m", FEW), at_rest("clicks", dict.fromkeys(range(6), (1, 2, 3))))
+    wanted = builders.desired_topic("m", 4, replication_factor=1)
+    if is_deleted:
+        wanted = builders.tombstone("m", topic_id=live.topics["m"].topic_id)
+    plan = planned(wanted, OTHER, live=live)
+    assert [gated.change.topic for gated in plan.changes] == ["m"]
+
+    found = judged(plan, wanted, OTHER, live=replace(live, accepted_moves={"m": {0: (3,)}}))
+
+    assert fates(found)["m"].startswith("refused: ")
+    assert "replicas of this topic move, or wait for it, by an approved change" in fates(found)["m"]
+
+
 EVEN = builders.desired_topic("m", 2, replication_factor=1)
 TO_3: Assignment = {0: (3,)}
 BALANCE: dict[str, object] = {"assignment_before": {0: (1,)}, "why": MoveReason.BALANCE, "codes": ()}

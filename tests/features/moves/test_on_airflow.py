@@ -14,12 +14,14 @@ from airflow.sdk import BaseNotifier, Context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from fixtures.scripted_flow import CREATE, ScriptedFlow, ScriptedTask, context, site
+from topicops.features.moves import stepping
 from topicops.features.moves.carrying.values import Stepped
 from topicops.features.moves.on_airflow import looks, starting
 from topicops.features.moves.on_airflow.dag import step_every
 from topicops.features.moves.on_airflow.looks import announce, step
 from topicops.features.moves.on_airflow.starting import start_moves
 from topicops.features.moves.record import MOVES, EndedMove, MovesRecord, OwnedRate, PartitionMove, TopicMove
+from topicops.flow.runs.outcomes import write_outcomes
 from topicops.flow.runs.run import EnvironmentRun, notes_of
 from topicops.model.errors import (
     ArtifactError,
@@ -30,7 +32,9 @@ from topicops.model.errors import (
     UsageError,
     WrongTargetError,
 )
-from topicops.model.plans.changes import MoveReason
+from topicops.model.plans.changes import GateWord, MoveReason
+from topicops.model.plans.plan import GatedChange
+from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.on_airflow import topic_asset, topics_alias
 from topicops.on_airflow.site import Options
 from topicops.on_airflow.tasks import changes, planning
@@ -68,6 +72,10 @@ class Airflow(ScriptedTask):
     is_paused: bool = False
     problem: str = ""
     started: list[str] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
+    """Environments of which a step was made."""
+    fails: TopicopsError | None = None
+    """Error of a step."""
 
     def get_dag(self, dag_id: str) -> SimpleNamespace:
         return SimpleNamespace(is_paused=self.is_paused)
@@ -79,6 +87,15 @@ class Airflow(ScriptedTask):
         if self.problem:
             raise RuntimeError(self.problem)
         self.started.append(f"{dag_id}: {said}")
+
+    def take_step(self, run: EnvironmentRun) -> None:
+        self.steps.append(run.environment)
+        if self.fails:
+            raise self.fails
+
+    def replaces(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(starting, "trigger_run", self.trigger)
+        monkeypatch.setattr(stepping, "take_step", self.take_step)
 
 
 @pytest.fixture
@@ -110,7 +127,7 @@ def of(task: ScriptedTask, **params: object) -> Context:
 def test_the_moves_dag_is_started_where_something_is_left_and_no_run_is_there(
     run: EnvironmentRun, monkeypatch: pytest.MonkeyPatch, record: MovesRecord | None, task: Airflow, started: list[str]
 ) -> None:
-    monkeypatch.setattr(starting, "trigger_run", task.trigger)
+    task.replaces(monkeypatch)
     keep(run, record)
     task.started.clear()
     start_moves(run, of(task))
@@ -135,11 +152,63 @@ def test_the_moves_dag_is_started_where_something_is_left_and_no_run_is_there(
 def test_a_dag_that_cannot_be_started_fails_no_task_and_the_report_says_so_once(
     run: EnvironmentRun, monkeypatch: pytest.MonkeyPatch, task: Airflow, said: str
 ) -> None:
-    monkeypatch.setattr(starting, "trigger_run", task.trigger)
+    task.replaces(monkeypatch)
     keep(run, WAITING)
     start_moves(run, of(task))
     start_moves(run, of(task))
     assert notes_of(run) == (said,)
+
+
+@pytest.mark.parametrize(
+    ("record", "task", "mode", "steps"),
+    [
+        pytest.param(WAITING, Airflow(is_paused=True), "apply", ["local"], id="the DAG is paused"),
+        pytest.param(OWING, Airflow(problem="the API is away"), "apply", ["local"], id="it cannot be started"),
+        pytest.param(WAITING, Airflow(is_paused=True), "plan", [], id="a run that only plans"),
+        pytest.param(WAITING, Airflow(unfinished=1), "apply", [], id="a run of the DAG makes them"),
+        pytest.param(WAITING, Airflow(), "apply", [], id="one was started"),
+        pytest.param(IDLE, Airflow(is_paused=True), "apply", [], id="nothing moves"),
+    ],
+)
+def test_a_run_of_the_pipeline_makes_a_step_where_the_moves_dag_makes_none(
+    run: EnvironmentRun, monkeypatch: pytest.MonkeyPatch, record: MovesRecord, task: Airflow, mode: str, steps: object
+) -> None:
+    task.replaces(monkeypatch)
+    task.steps.clear()
+    keep(run, record)
+    start_moves(run, of(task, mode=mode))
+    assert task.steps == steps
+
+
+def test_a_step_that_cannot_be_made_fails_no_task_and_the_report_says_so(
+    run: EnvironmentRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = Airflow(is_paused=True, fails=LeaseHeldError("held by cli/1"))
+    task.replaces(monkeypatch)
+    keep(run, WAITING)
+    start_moves(run, of(task))
+    assert notes_of(run)[1:] == ("this run made no step of the moves: held by cli/1",)
+
+
+def test_the_report_names_what_moves_wait_for_and_what_is_owed_once(
+    run: EnvironmentRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = Airflow(unfinished=1)
+    task.replaces(monkeypatch)
+    keep(run, replace(OWING, notes=("a partition 0: no leader.", "b partition 0: not started: full.")))
+    gated = GatedChange(change=CREATE, digest="d", gate=GateWord.RUN)
+    begun = Outcome.of(gated, OutcomeStatus.MOVING, "b partition 0: not started: full")
+    write_outcomes(run, ("create",), [begun])
+
+    start_moves(run, of(task))
+    assert notes_of(run) == (), "other tasks come too early for the report"
+    task.task_id = "report"
+    start_moves(run, of(task))
+    assert notes_of(run) == ("moves: a partition 0: no leader.",)
+
+    keep(run, replace(IDLE, notes=("a partition 1: no leader.",)))
+    start_moves(run, of(task))
+    assert notes_of(run) == ("moves: a partition 0: no leader.",), "nothing is left any more"
 
 
 def test_a_record_that_cannot_be_read_fails_no_task(run: EnvironmentRun) -> None:
@@ -155,7 +224,7 @@ def test_each_run_of_the_pipeline_sees_to_it_that_moves_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     flow, task = ScriptedFlow(tmp_path, changes=(CREATE,)), Airflow()
-    monkeypatch.setattr(starting, "trigger_run", task.trigger)
+    task.replaces(monkeypatch)
     MOVES.of(tmp_path, "local").write(WAITING)
     planning.gate(site(flow), of(task, mode=mode))
     changes.report(site(flow), of(task, mode=mode))

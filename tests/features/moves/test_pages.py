@@ -131,6 +131,17 @@ def test_the_page_of_another_topic_says_nothing_of_it(tmp_path: Path) -> None:
     assert pages.moves_of_topic(keep(tmp_path, record(ORDERS)), "local", "shop.other") is None
 
 
+def test_what_is_said_of_a_topic_is_not_said_of_another_whose_name_begins_with_its_name(tmp_path: Path) -> None:
+    ours = ("shop.orders partition 4: no leader.", "shop.orders partitions 0, 1: full.", "shop.orders: no throttle.")
+    others = ("shop.orders-eu partition 0: no leader.", "eu.shop.orders partition 0: full.")
+    longer = moves("shop.orders-eu", {0: partition(1, 2)}, run="cli/7")
+    keep(tmp_path, record(ORDERS, longer, notes=(*ours, *others)))
+    for part in (pages.moves_of_topic(tmp_path, "local", "shop.orders"), pages.moves_of_runs(tmp_path, "local", {RUN})):
+        seen = set(seen_of(part).texts)
+        assert seen.issuperset(ours)
+        assert seen.isdisjoint(others)
+
+
 def test_the_page_of_a_run_shows_what_this_run_has_begun_and_nothing_else(tmp_path: Path) -> None:
     other = moves("shop.other", {0: partition(1, 2)}, run="cli/7")
     kept = record(ORDERS, other, past=(ended("shop.gone", run="cli/7"),), notes=("shop.other: waits",))
@@ -169,7 +180,9 @@ def test_a_record_that_cannot_be_read_is_said_on_the_page_and_breaks_nothing(tmp
 
 def test_no_text_of_a_topic_a_note_or_a_run_becomes_markup(tmp_path: Path) -> None:
     hostile = moves(HOSTILE, {0: partition(1, 2)}, run=f"cli/{HOSTILE}")
-    kept = record(hostile, past=(ended(HOSTILE, message=HOSTILE, run=f"dag/{HOSTILE}"),), notes=(HOSTILE,))
+    kept = record(
+        hostile, past=(ended(HOSTILE, message=HOSTILE, run=f"dag/{HOSTILE}"),), notes=(f"{HOSTILE}: {HOSTILE}",)
+    )
     keep(tmp_path, kept)
     for part in (
         pages.moves_of_environment(tmp_path, "local"),

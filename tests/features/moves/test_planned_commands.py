@@ -321,6 +321,19 @@ def test_apply_hands_the_approved_moves_of_the_plan_to_the_mover(
     assert mover.begun == [tuple(targets(plan))], ended
 
 
+def test_drain_moves_replicas_off_a_broker_that_is_down(simulated: Simulated) -> None:
+    configs = {"min.insync.replicas": "1"}
+    simulated.workspace.topic("orders", partitions=1, replicationFactor=2, configs=configs)
+    orders = simulated.cluster.put_topic("orders", (1, 2))
+    states = {p: replace(state, leader=2, isr=(2,)) for p, state in (orders.states or {}).items()}
+    simulated.cluster.put_as_is(replace(orders, states=states, overrides=configs))
+    simulated.cluster.cluster.kill(1, session_s=0.0)
+    simulated.cluster.cluster.world.pass_time(1.0)
+    plan = planned(simulated, "drain", "1")
+    assert targets(plan) == {"orders": {"0": [2, 3]}}
+    assert [(change["gate"], change["reasons"]) for change in plan["changes"]] == [("run", [])]
+
+
 def test_apply_refuses_a_move_of_a_command_once_the_file_asks_for_something_else(
     uneven: Simulated, monkeypatch: pytest.MonkeyPatch
 ) -> None:

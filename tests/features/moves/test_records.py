@@ -51,6 +51,18 @@ def test_a_topic_that_still_moves_keeps_its_change() -> None:
     assert other.digest not in {move.digest for move in mover.record.topics}
 
 
+def test_a_throttle_of_a_person_ends_with_the_last_of_the_moves_that_it_was_for() -> None:
+    mover = world({"a": {0: (1,)}, "b": {0: (1,)}, "c": {0: (1,)}}, size=3000 * MB)
+    mover.accept("a", {0: (2, 3)})
+    mover.change_throttle(20 * MB)
+    mover.accept("b", {0: (2, 3)})
+    assert mover.record.throttle == 20 * MB
+    mover.steps()
+    assert mover.record.is_idle
+    mover.accept("c", {0: (2, 3)})
+    assert mover.record.throttle is None
+
+
 def test_only_changes_that_reassign_are_accepted() -> None:
     gated = GatedChange(change=configure_change("a"), digest="d", gate=GateWord.RUN)
     record = MovesRecord(cluster_id="c")

@@ -10,6 +10,7 @@ from topicops.features.moves.edges.requests import (
     LEADER_RATE,
     Operation,
     adding,
+    caps_min_isr,
     cleaned,
     elect_answers,
     rates_of,
@@ -17,6 +18,7 @@ from topicops.features.moves.edges.requests import (
     sizes_of,
 )
 from topicops.features.moves.record import LEADER_LIST, TopicPartition
+from topicops.model.release import FIRST_REQUESTS, Release
 
 RESULT = DescribeConfigsResponse.DescribeConfigsResult
 DIRECTORY = DescribeLogDirsResponse.DescribeLogDirsResult
@@ -128,3 +130,15 @@ def test_an_election_that_is_not_needed_is_no_refusal(code: int, answer: str) ->
     partition = result.PartitionResult(partition_id=2, error_code=code, error_message="broker 3 is down")
     found = Answer(replica_election_results=[result(topic="bills", partition_result=[partition])])
     assert elect_answers(found) == {TopicPartition("bills", 2): answer}
+
+
+@pytest.mark.parametrize(
+    ("release", "caps"), [((2, 4), False), ((3, 6), False), ((3, 7), True), ((4, 4), True)], ids=str
+)
+def test_brokers_cap_the_minimum_in_sync_since_3_7(release: tuple[int, int], caps: bool) -> None:
+    known = [requests for since, requests in FIRST_REQUESTS.items() if since <= Release(*release)]
+    assert caps_min_isr(dict(known)) is caps
+
+
+def test_a_broker_that_does_not_tell_its_requests_may_cap_it() -> None:
+    assert caps_min_isr("gave no list of its requests")

@@ -11,6 +11,7 @@ from fixtures.moves.cluster import MB, Kind
 from fixtures.moves.mover import Mover, world
 from topicops.features.moves.carrying import starting
 from topicops.features.moves.record import PartitionMove, Stage, TopicPartition
+from topicops.model.ports import Begun
 from topicops.model.runs.results import OutcomeStatus
 
 A0 = TopicPartition("a", 0)
@@ -92,6 +93,17 @@ def test_what_became_of_a_change_is_told_by_its_digest(happens: str, status: Out
     begun = mover.step().became[gated.digest]
     assert (begun.status, begun.sent) == (status, sent)
     assert bool(begun.message) == (status is not OutcomeStatus.MOVING)
+
+
+def test_what_a_change_waits_for_is_told_with_what_became_of_it() -> None:
+    mover = world({"a": {0: (1,), 1: (1,)}, "b": {0: (1,)}}, size=SLOW)
+    waits, moves = mover.accept("a", {0: (2, 3), 1: (2, 3)}), mover.accept("b", {0: (2, 3)})
+    mover.cluster.topics_by_name["a"].min_isr = 2
+    became = mover.step().became
+    (note,) = mover.notes
+    assert note.startswith("a partitions 0, 1: not started: min.insync.replicas is 2")
+    assert became[waits.digest] == Begun(OutcomeStatus.MOVING, note.rstrip("."))
+    assert became[moves.digest] == Begun(OutcomeStatus.MOVING, sent=True)
 
 
 def test_a_refusal_is_dropped_with_the_reason_and_leaves_nothing() -> None:
@@ -400,6 +412,35 @@ def test_a_target_that_gets_no_new_replicas_any_more_is_dropped_and_planned_anew
     mover.cluster.brokers_by_id[3].closed = "which is cordoned"
     mover.step()
     assert [end.message for end in mover.record.ended] == ["it would move to broker 3, which is cordoned"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        pytest.param("r1", "r2", "broker 3 is on rack r2, and was on rack r1 in the plan", id="another"),
+        pytest.param("r1", None, "broker 3 is on no rack, and was on rack r1 in the plan", id="none any more"),
+        pytest.param(None, "r2", "broker 3 is on rack r2, and was on no rack in the plan", id="one by now"),
+    ],
+)
+def test_a_target_that_is_on_another_rack_by_now_is_dropped_and_planned_anew(
+    before: str | None, after: str | None, message: str
+) -> None:
+    mover = world({"a": {0: (1,)}, "b": {0: (1,)}}, at_once=1)
+    mover.cluster.brokers_by_id[3].rack = before
+    mover.accept("a", {0: (2, 3)})
+    mover.accept("b", {0: (2, 4)})
+    mover.cluster.brokers_by_id[3].rack = after
+    mover.steps()
+    assert [(end.topic, end.message) for end in mover.record.ended] == [("a", message), ("b", "")]
+
+
+def test_a_broker_whose_rack_was_not_known_may_be_on_any() -> None:
+    mover = world({"a": {0: (1,)}})
+    mover.cluster.brokers_by_id[3].is_live = False
+    mover.accept("a", {0: (2, 3)})
+    mover.cluster.brokers_by_id[3].is_live, mover.cluster.brokers_by_id[3].rack = True, "r2"
+    mover.steps()
+    assert [(end.topic, end.message) for end in mover.record.ended] == [("a", "")]
 
 
 def test_a_move_needs_two_readings_to_have_ended() -> None:

@@ -318,8 +318,8 @@ def test_a_move_whose_third_replica_dies_meanwhile_says_so(kind: Kind) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        pytest.param(None, "it is not ours any more: somebody else cancelled it", id="cancelled"),
-        pytest.param((4,), "it is not ours any more: somebody else moves it, or has moved it", id="replaced"),
+        pytest.param(None, "it is not ours any more (TOP501): somebody else cancelled it", id="cancelled"),
+        pytest.param((4,), "it is not ours any more (TOP501): somebody else moves it, or has moved it", id="replaced"),
     ],
 )
 def test_a_move_that_somebody_takes_over_is_dropped(kind: Kind, row: tuple[int, ...] | None, message: str) -> None:
@@ -342,7 +342,7 @@ def test_a_partition_that_somebody_else_moves_is_not_started() -> None:
     assert mover.notes == ["a partition 0: not started: somebody else moves it."]
     mover.cluster.advance(MINUTE_S)
     mover.step()
-    assert statuses(mover) == [("dropped", "its replicas are [4], and were [1] in the plan")]
+    assert statuses(mover) == [("dropped", "its replicas are [4], and were [1] in the plan (TOP501)")]
 
 
 @KINDS
@@ -394,10 +394,32 @@ def test_files_that_ask_for_it_no_longer_stop_what_waits_and_nothing_that_moves(
     mover.step()
     mover.unasked["a"] = "its file asks for something else"
     mover.step()  # the limit is reached, so that nothing may start
+    way = "topicops moves --cancel a takes it back"
+    assert mover.notes == [f"a partition 0: goes on, although its file asks for something else: {way}."]
     mover.cluster.advance(HOUR_S)
     mover.steps()
     assert statuses(mover) == [("done", ""), ("dropped", "its file asks for something else")]
     assert at_rest(mover)
+
+
+def test_a_move_of_somebody_else_to_the_same_place_needs_no_file() -> None:
+    mover = world({"a": {0: (1,), 1: (1,)}}, size=3000 * MB, at_once=1)
+    mover.accept("a", {0: (2, 3), 1: (2, 3)})
+    mover.step()
+    mover.cluster.foreign_alter(TopicPartition("a", 1), (2, 3))
+    mover.unasked["a"] = "its file asks for something else"
+    mover.step()
+    assert [note.partition(",")[0] for note in mover.notes] == ["a partition 0: goes on"]
+
+
+def test_a_move_that_is_to_be_taken_back_needs_no_file() -> None:
+    mover = moving()
+    mover.cluster.kill_broker(1)
+    mover.unasked["a"] = "its file asks for something else"
+    mover.cancel("a")
+    mover.step()
+    assert not any("although" in note for note in mover.notes), mover.notes
+    assert any("cannot be cancelled" in note for note in mover.notes), mover.notes
 
 
 def test_a_throttle_below_the_write_rate_is_said_with_the_rate_that_would_end_it() -> None:
@@ -685,11 +707,38 @@ def test_min_insync_replicas_stops_what_producers_could_not_bear(
     assert mover.cluster.violations == []
 
 
+@pytest.mark.parametrize(
+    ("rows", "target", "caps", "starts"),
+    [
+        pytest.param((1,), (1, 2, 3), set(), True, id="before 3.7, a higher factor"),
+        pytest.param((1,), (2,), set(), True, id="before 3.7, another broker"),
+        pytest.param((1,), (2,), {2}, False, id="its target is newer"),
+        pytest.param((1,), (2,), {1}, False, id="its origin is newer"),
+        pytest.param((1,), (2,), {3}, True, id="a broker that it does not concern is newer"),
+        pytest.param((1, 2), (1, 3), set(), False, id="it takes records once another replica is in sync"),
+    ],
+)
+def test_a_partition_that_refuses_acks_all_whatever_is_in_sync_may_move(
+    rows: tuple[int, ...], target: tuple[int, ...], caps: set[int], starts: bool
+) -> None:
+    mover = world({"a": {0: rows}})
+    mover.cluster.topics_by_name["a"].min_isr = 2
+    mover.cluster.partition(A0).isr = [1]
+    mover.cluster.partition(A0).logs |= dict.fromkeys(rows[1:], -1000.0 * MB)  # is not in sync soon
+    for broker, found in mover.cluster.brokers_by_id.items():
+        found.caps_min_isr = broker in caps
+    mover.accept("a", {0: target})
+    mover.step()
+    assert (alters(mover.cluster) > 0) == starts, mover.notes
+    assert mover.cluster.violations == []
+
+
 @KINDS
 def test_a_cancel_takes_the_move_back_and_leaves_nothing(kind: Kind) -> None:
     mover = moving(kind)
     mover.cancel("a")
     mover.step()
+    assert [(s.before, s.after) for s in mover.told if s.what == "cancel"] == [({"0": [2, 3]}, {"0": [1]})]
     assert mover.cluster.partition(A0).replicas == (1,)
     assert statuses(mover) == [("cancelled", "it was asked for")]
     assert at_rest(mover)

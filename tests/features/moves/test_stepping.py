@@ -64,7 +64,10 @@ class Story:
         return kafka_mover(
             access,
             clock=self.cluster.clock,
-            reader=cast("LiveReader", SimpleNamespace(cluster_id=lambda: self.cluster_id)),
+            reader=cast(
+                "LiveReader",
+                SimpleNamespace(cluster_id=lambda: self.cluster_id, brokers=lambda: self.cluster.brokers_by_id),
+            ),
             lease=self.lease,
             desired=replace(desired_of(*described), left_out=self.left_out),
             approvers=self.approvers,
@@ -191,6 +194,15 @@ def test_a_drain_knows_which_brokers_the_file_drains(
 
     assert story.record is not None
     assert [move.drained for move in story.record.topics] == [drained]
+
+
+def test_the_racks_of_the_targets_are_recorded_as_they_are_when_a_move_is_accepted(story: Story) -> None:
+    story.cluster.brokers_by_id[3].rack = "r3"
+
+    story.begin(story.change())
+
+    assert story.record is not None
+    assert [move.racks for move in story.record.topics] == [{2: None, 3: "r3"}]
 
 
 def test_the_record_of_another_cluster_is_not_used(story: Story) -> None:

@@ -124,6 +124,8 @@ class TopicMove:
     """Moves that have not ended, by partition. Empty: only entries are left to take out."""
     drained: tuple[int, ...] = ()
     """Brokers of ``cluster.draining`` that a drain empties; none where the command ``drain`` asks for it."""
+    racks: Mapping[int, str | None] = field(default_factory=dict)
+    """Racks of the targets' brokers when it was accepted; a broker that was not live then is missing."""
     leader_entries: tuple[str, ...] = ()
     """Our entries ``partition:broker`` of ``LEADER_LIST``."""
     follower_entries: tuple[str, ...] = ()

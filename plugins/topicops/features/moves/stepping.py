@@ -182,11 +182,12 @@ class _Steps:
     def accepted(
         self, record: MovesRecord, changes: Sequence[GatedChange], run: str, approvers: Mapping[str, str]
     ) -> MovesRecord:
-        """Return the record with these changes; of a drain it also knows the brokers that the file drains."""
+        """Return the record with these changes, the racks of now, and of a drain the brokers that the file drains."""
         from topicops.features.moves.carrying.step import accept
 
         draining = self.environment.spec.cluster.draining
-        return accept(record, changes, run, approvers, self.clock.utc(), draining=draining)
+        racks = {broker: found.rack for broker, found in self.reader.brokers().items()}
+        return accept(record, changes, run, approvers, self.clock.utc(), draining=draining, racks=racks)
 
     def require_rights(self, topics: set[str]) -> None:
         with STEP_WRAPPERS.get().opened(self.access, self.reader) as cluster:

@@ -199,8 +199,8 @@ def _unattended_moves(change: Change) -> Iterator[str]:
     """Yield why a move never runs without an approval, whatever ``policy.unattended`` says."""
     if not isinstance(change, ReassignTopic):
         return
-    if change.why is MoveReason.BALANCE and not change.is_order_only:
-        yield "a move for balance always needs an approval"
+    if change.why in (MoveReason.BALANCE, MoveReason.RACKS) and not change.is_order_only:
+        yield f"a move for {change.why} always needs an approval"
     if Code.UNMANAGED_MOVE in change.codes:
         yield f"{Code.UNMANAGED_MOVE}: no file describes the topic, so its move always needs an approval"
 

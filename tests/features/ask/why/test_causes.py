@@ -377,10 +377,29 @@ def test_a_move_of_ours_is_followed_and_cancelled_by_topicops() -> None:
     assert waits.commands == ("topicops moves --cancel orders --environment prod",)
 
 
+def test_a_move_of_ours_that_has_not_begun_says_what_it_waits_for() -> None:
+    waiting = replace(facts(), own_move=("orders partition 0: not started: full.",), environment="prod")
+
+    [found] = causes(waiting)
+
+    assert (found.id, found.kind) == ("move-runs", CauseKind.WAITS)
+    assert found.message == "replicas of it are to move, and wait; orders partition 0: not started: full"
+    assert found.way_out.endswith("topicops moves --environment prod")
+    assert causes(replace(waiting, own_move=())) == (), "it waits for other moves to end"
+    begun = replace(facts(moving(4), brokers=frozenset({1, 2, 3})), own_move=waiting.own_move, environment="prod")
+    assert [cause.id for cause in causes(begun) if cause.id.startswith("move-")] == ["move-waits-for-broker"]
+
+
 def test_a_log_of_a_replica_that_moves_here_is_no_stray() -> None:
     live, logs = moving(4), {4: BrokerLogs(held={"orders": frozenset({0})}, idle={"orders": frozenset({7})})}
 
     assert "stray-log" not in by_id(replace(facts(live, brokers=frozenset({1, 2, 3, 4})), logs=logs))
+
+
+def test_a_stray_keeps_moves_of_its_partition_away_until_a_person_has_removed_it() -> None:
+    found = by_id(CASES["stray-log"]())["stray-log"]
+
+    assert found.way_out.startswith("topicops starts no move of these partitions to that broker while they are there")
 
 
 def test_a_stray_is_not_said_to_be_a_log_that_its_broker_should_serve() -> None:

@@ -172,8 +172,9 @@ def stray_logs(facts: WhyFacts) -> Iterator[Cause]:
             yield Cause(
                 NOTE,
                 f"broker {broker} has logs of {partition_names(strays)}, of which it has no replica; they use disk",
-                "you need do nothing: a later move to that broker uses or replaces them; to free the disk, stop the "
-                f"broker, move these folders ({facts.topic}-{strays[0]}) away, and start it again",
+                "topicops starts no move of these partitions to that broker while they are there, because they may be "
+                "of an earlier topic of that name; to free the disk too, stop the broker, move these folders "
+                f"({facts.topic}-{strays[0]}) away, and start it again",
                 (f"log directories of broker {broker}", *facts.read_from(facts.topic_path)),
             )
 

@@ -132,7 +132,7 @@ def waits_for_new_replicas(facts: WhyFacts) -> Iterator[Cause]:
 
 
 def move_runs(facts: WhyFacts) -> Iterator[Cause]:
-    """New replicas copy what the topic holds; a throttle makes that slow."""
+    """New replicas copy what the topic holds; a throttle makes that slow. Moves of ours may wait before they begin."""
     if copying := [p for p, awaited in _awaited(facts).items() if not facts.unregistered(awaited)]:
         message = f"{partition_names(copying)}: a reassignment runs, its new replicas are not in sync yet; {REFUSED}"
         way_out = "it ends when they have copied all; if nothing moves, look for a throttle that is too low"
@@ -140,6 +140,10 @@ def move_runs(facts: WhyFacts) -> Iterator[Cause]:
             message = "; ".join([message, *(note.rstrip(".") for note in facts.own_move)])
             way_out = f"{way_out}; how far it is, by topicops, whose move it is: {_ours(facts)}"
         yield Cause(WAITS, message, way_out, facts.read_from(facts.topic_path, *facts.state_paths(copying)))
+    elif facts.own_move and not _targets(facts):
+        message = "; ".join(["replicas of it are to move, and wait", *(note.rstrip(".") for note in facts.own_move)])
+        way_out = f"do what the sentences say; topicops then moves them, and shows how far they are: {_ours(facts)}"
+        yield Cause(WAITS, message, way_out, ("the record of moves, in TOPICOPS_HOME",))
 
 
 def ends_without_broker(facts: WhyFacts) -> Iterator[Cause]:

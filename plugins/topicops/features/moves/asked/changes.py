@@ -122,16 +122,26 @@ def foreign_moves(live: ClusterSnapshot) -> int:
     return moving - sum(len(live.topics[name].moving & live.accepted_moves[name].keys()) for name in ours)
 
 
+def _to_leave(change: ReassignTopic, environment: Environment) -> frozenset[int]:
+    """Return the brokers that somebody wants the replicas to leave; any other one that is down may come back.
+
+    A drain by a command names no broker: it is the only one that the change takes replicas from.
+    """
+    removed, draining = frozenset(change.removed), frozenset(environment.spec.cluster.draining)
+    is_asked = change.why is MoveReason.ASSIGNMENT or (change.why is MoveReason.DRAIN and len(removed) == 1)
+    return draining | removed if is_asked else draining
+
+
 def _topic_obstacles(change: ReassignTopic, live: ClusterSnapshot, environment: Environment) -> Iterator[str]:
     topic = live.topics.get(change.topic)
     if topic is None:
         return
-    draining = frozenset(environment.spec.cluster.draining)
     after = {**topic.target_assignment, **change.assignment}
-    held = {b for row in topic.target_assignment.values() for b in row} - draining
+    held = {b for row in topic.target_assignment.values() for b in row} - _to_leave(change, environment)
     if dead := (held | {b for row in after.values() for b in row}) - live.brokers.keys():
-        are = "are" if len(dead) > 1 else "is"
-        yield f"{Code.BROKER_DOWN}: {brokers_text(dead)} {are} to have replicas of it, and {are} not live"
+        have, are = ("have", "are") if len(dead) > 1 else ("has", "is")
+        when = "now or after the move"
+        yield f"{Code.BROKER_DOWN}: {brokers_text(dead)} {have} replicas of it, {when}, and {are} not live"
     if topic.states is None:
         yield "the ISR of its partitions was not read"
         return

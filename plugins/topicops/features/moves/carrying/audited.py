@@ -51,4 +51,4 @@ def _request(sent: Sent, move: TopicMove | None) -> dict[str, object]:
 
 def _values(sent: Sent, values: Mapping[str, object]) -> dict[str, object]:
     """Return the values; rows by partition as a plan has them."""
-    return {"assignment": dict(values)} if sent.what == "start" else dict(values)
+    return {"assignment": dict(values)} if sent.what in ("start", "cancel") else dict(values)

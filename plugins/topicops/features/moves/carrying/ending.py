@@ -7,7 +7,7 @@ readings and by all live brokers. What looks as if somebody took a move from us 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
@@ -16,7 +16,16 @@ from topicops.features.moves.carrying.ports import PartitionNow
 from topicops.features.moves.carrying.reading import Now, Reading, concerned, read
 from topicops.features.moves.carrying.records import ASKED_FOR, CANCELLED, DONE, DROPPED, with_partitions, with_topics
 from topicops.features.moves.carrying.sending import Sender, named
-from topicops.features.moves.record import MovesRecord, Moving, PartitionMove, Stage, TopicPartition, by_topic
+from topicops.features.moves.record import (
+    MovesRecord,
+    Moving,
+    PartitionMove,
+    Stage,
+    TopicMove,
+    TopicPartition,
+    by_topic,
+)
+from topicops.model.codes import Code
 
 SETTLE = timedelta(seconds=30)
 """Time in which a request without an answer may still take effect, and brokers may still tell what was before."""
@@ -25,7 +34,7 @@ MOST_AT_ONCE = 50
 
 Verdict = tuple[str, str]
 """Status and message of a move that has ended."""
-NOT_OURS = "it is not ours any more"
+NOT_OURS = f"it is not ours any more ({Code.STALE_PLAN})"
 
 
 def harvest(sender: Sender, first: Reading) -> Reading:
@@ -204,6 +213,19 @@ def cancel_obstacle(found: PartitionMove, now: PartitionNow, live: Collection[in
             "bring another one back"
         )
     return ""
+
+
+def unasked(sender: Sender, reading: Reading, still_asked: Callable[[TopicMove], str]) -> None:
+    """Say which moves go on although nothing asks for them any more; a person may take them back."""
+    for move in sender.record.topics:
+        found = {each.at.partition for each in move.each() if reading.of(each) is Now.MOVES and _is_wanted(each.found)}
+        if found and (reason := still_asked(move)):
+            way = f"topicops moves --cancel {move.topic} takes it back"
+            sender.note(f"{named(move.topic, found)}: goes on, although {reason}: {way}.")
+
+
+def _is_wanted(found: PartitionMove) -> bool:
+    return found.stage is Stage.ASKED and not found.why_cancelled
 
 
 def without_leader(sender: Sender, reading: Reading) -> None:

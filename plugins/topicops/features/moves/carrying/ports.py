@@ -62,6 +62,8 @@ class BrokerNow:
     follower_rate: int | None = None
     unread: str = ""
     """A sentence where its rates cannot be read."""
+    caps_min_isr: bool = True
+    """Whether ``min.insync.replicas`` counts for no more than the replicas, as since 3.7, or that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from types import MappingProxyType
 
 from topicops.features.moves.record import KEPT_ENDED, EndedMove, MovesRecord, OwnLogs, PartitionMove, Stage, TopicMove
 from topicops.model.plans.changes import MoveReason, ReassignTopic
@@ -14,6 +15,7 @@ DONE, CANCELLED, DROPPED = "done", "cancelled", "dropped"
 """How a move ends, as ``EndedMove.status``."""
 ASKED_FOR = "it was asked for"
 """Why a move is cancelled that a person cancels."""
+NO_RACKS: Mapping[int, str | None] = MappingProxyType({})
 
 
 def accept(
@@ -24,16 +26,19 @@ def accept(
     now: datetime,
     *,
     draining: Collection[int] = (),
+    racks: Mapping[int, str | None] = NO_RACKS,
 ) -> MovesRecord:
     """Return the record with the moves of these changes, which may run from now on.
 
-    A topic whose earlier move has not ended stays as it is: whoever accepts sees that its digest is another one.
+    A topic whose earlier move has not ended stays as it is: whoever accepts sees that its digest is another one. The
+    throttle that a person gave to earlier moves ends with the last of them.
 
     Args:
         changes: Changes of which those are taken that reassign a topic.
         run: Run that accepts them, ``<group>/<run id>``.
         approvers: Approver of each change that has one, by digest.
         draining: Brokers of ``cluster.draining``.
+        racks: Racks of the live brokers.
     """
     if not any(move.partitions for move in record.topics):
         record = replace(record, throttle=None)  # a person asked for it because of moves that have ended
@@ -41,7 +46,9 @@ def accept(
         if isinstance(gated.change, ReassignTopic):
             move = _accepted(gated.change, gated.digest, run, approvers, now)
             drained = sorted(gated.change.removed.keys() & draining) if move.why is MoveReason.DRAIN else ()
-            record = _with_accepted(record, replace(move, drained=tuple(drained)))
+            targets = {broker for row in gated.change.assignment.values() for broker in row}
+            known = {broker: racks[broker] for broker in sorted(targets & racks.keys())}
+            record = _with_accepted(record, replace(move, drained=tuple(drained), racks=known))
     return record
 
 

@@ -91,9 +91,17 @@ class Sender:
         self._waiting[at.topic, reason].add(at.partition)
 
     @property
+    def waiting(self) -> Mapping[str, Sequence[str]]:
+        """What each topic waits for, without a stop at its end; topics that wait for limits alone have no entry."""
+        sentences = defaultdict[str, list[str]](list)
+        for (topic, reason), found in self._waiting.items():
+            sentences[topic].append(f"{named(topic, found)}: not started: {reason}")
+        return sentences
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """All sentences, each once."""
-        waiting = (f"{named(topic, found)}: not started: {reason}." for (topic, reason), found in self._waiting.items())
+        waiting = (f"{sentence}." for found in self.waiting.values() for sentence in found)
         notes = list(dict.fromkeys([*self._first, *self._notes, *waiting]))
         left = len(notes) - MOST_NOTES
         return (*notes[:MOST_NOTES], *((f"{plural(left, 'more note')} of this step.",) if left > 0 else ()))
@@ -132,7 +140,10 @@ class Sender:
         """Ask to cancel moves; gives the refusals."""
         answers, _ = self._alter(dict.fromkeys(partitions))
         for topic, found, answer in _by_answer(partitions, answers):
-            self.tell(Sent(what="cancel", topic=topic, partitions=found, answer=answer))
+            known = topic_of(self.record, topic).partitions
+            before = {str(p): list(known[p].target) for p in found}
+            after = {str(p): list(known[p].origin) for p in found}
+            self.tell(Sent(what="cancel", topic=topic, partitions=found, before=before, after=after, answer=answer))
             logger.info("asked to cancel topic=%s partitions=%s answer=%s", topic, found, answer)
         return answers
 

@@ -29,6 +29,7 @@ from topicops.features.moves.carrying.throttling import (
 )
 from topicops.features.moves.carrying.values import MoveSettings
 from topicops.features.moves.record import Moving, PartitionMove, Stage, TopicMove, TopicPartition, by_topic
+from topicops.model.codes import Code
 from topicops.model.errors import ClusterError
 
 TOPICS_A_LOOK, LOOKS = 200, 5
@@ -164,11 +165,18 @@ def never(reading: Reading, moving: Moving) -> str:
     if (now := topic.partitions.get(at.partition)) is None:
         return "the topic has no such partition"
     if at not in reading.listed and now.replicas != found.origin:
-        return f"its replicas are {list(now.replicas)}, and were {list(found.origin)} in the plan"
+        return f"its replicas are {list(now.replicas)}, and were {list(found.origin)} in the plan ({Code.STALE_PLAN})"
     for broker in sorted(found.added & reading.brokers.keys()):
         if closed := reading.brokers[broker].closed:
             return f"it would move to broker {broker}, {closed}"
+    for broker in sorted(move.racks.keys() & {*found.target} & reading.brokers.keys()):
+        if (rack := reading.brokers[broker].rack) != move.racks[broker]:
+            return f"broker {broker} is on {_rack(rack)}, and was on {_rack(move.racks[broker])} in the plan"
     return ""
+
+
+def _rack(name: str | None) -> str:
+    return "no rack" if name is None else f"rack {name}"
 
 
 def not_now(begin: Start, reading: Reading, moving: Moving) -> str:
@@ -188,6 +196,8 @@ def _unhealthy(topic: TopicNow, now: PartitionNow, found: PartitionMove, brokers
     in_sync = len(set(now.isr) & brokers.keys())
     if now.leader not in brokers or not in_sync:
         return "it has no leader"
+    if _refuses_always(topic, now, found, brokers):
+        return ""
     if topic.min_isr > in_sync:
         replicas = "1 replica is" if in_sync == 1 else f"{in_sync} replicas are"
         return (
@@ -200,6 +210,15 @@ def _unhealthy(topic: TopicNow, now: PartitionNow, found: PartitionMove, brokers
             "lower min.insync.replicas first"
         )
     return ""
+
+
+def _refuses_always(topic: TopicNow, now: PartitionNow, found: PartitionMove, brokers: Mapping[int, BrokerNow]) -> bool:
+    """Return whether the partition refuses ``acks=all`` whatever is in sync, so that a move makes nothing worse.
+
+    Brokers before 3.7 do not cap ``min.insync.replicas`` at the number of replicas.
+    """
+    is_capped = any(brokers[broker].caps_min_isr for broker in found.brokers & brokers.keys())
+    return topic.min_isr > len(now.replicas) and not is_capped
 
 
 def _foreign_throttle(begin: Start, reading: Reading, moving: Moving) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from topicops.features.moves.carrying.ending import cancel, harvest, judge_anew, without_leader
+from topicops.features.moves.carrying.ending import cancel, harvest, judge_anew, unasked, without_leader
 from topicops.features.moves.carrying.measuring import measure
 from topicops.features.moves.carrying.ports import MoveCluster
 from topicops.features.moves.carrying.reading import Reading, concerned, read
@@ -84,6 +84,7 @@ def _go_on(
     take_out_entries(sender, reading)
     put_back(sender, reading, throttle)
     without_leader(sender, reading)
+    unasked(sender, reading, still_asked)
     judge_anew(sender)
     left = measure(sender, reading, settings, throttle)
     has_cancelled = cancel(sender)
@@ -113,7 +114,7 @@ def _soon_after(sender: Sender, waves: Waves) -> Reading:
 
 def _became(before: MovesRecord, sender: Sender) -> Mapping[str, Begun]:
     """Say what became of each change, by digest."""
-    left = {move.digest: move for move in sender.record.topics}
+    left, waiting = {move.digest: move for move in sender.record.topics}, sender.waiting
     earlier = defaultdict[tuple[str, str], list[tuple[str, str]]](list)
     for end in before.ended:
         earlier[end.topic, end.run].append((end.status, end.message))
@@ -122,6 +123,7 @@ def _became(before: MovesRecord, sender: Sender) -> Mapping[str, Begun]:
             move,
             left.get(move.digest),
             [*earlier[move.topic, move.run], *sender.ended[move.topic]],
+            waiting=waiting.get(move.topic, ()),
             was_asked=move.topic in sender.asked,
         )
         for move in before.topics
@@ -129,8 +131,15 @@ def _became(before: MovesRecord, sender: Sender) -> Mapping[str, Begun]:
     }
 
 
-def _begun(before: TopicMove, after: TopicMove | None, ended: Sequence[tuple[str, str]], *, was_asked: bool) -> Begun:
-    message = "; ".join(dict.fromkeys(message for _, message in ended if message))
+def _begun(
+    before: TopicMove,
+    after: TopicMove | None,
+    ended: Sequence[tuple[str, str]],
+    *,
+    waiting: Sequence[str],
+    was_asked: bool,
+) -> Begun:
+    message = "; ".join(dict.fromkeys([*(message for _, message in ended if message), *waiting]))
     is_done = bool(ended) and all(status == DONE for status, _ in ended)
     sent = was_asked or is_done or any(found.asked_at is not None for found in before.partitions.values())
     if after is not None and after.partitions:

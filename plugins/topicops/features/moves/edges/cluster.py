@@ -30,6 +30,7 @@ from topicops.features.moves.edges.requests import (
     adding,
     alter_answers,
     alter_request,
+    caps_min_isr,
     cleaned,
     configs_answers,
     configs_request,
@@ -121,7 +122,8 @@ class KafkaMoveCluster:
         live = self._reader.brokers()
         rates = self._asked({b: settings_request(b, [LEADER_RATE, FOLLOWER_RATE]) for b in live})
         disks = self._asked({b: directories_request({}) for b in live})
-        return {b: self._broker(found, rates[b], disks[b]) for b, found in live.items()}
+        offered = self._connections().offered(live)
+        return {b: self._broker(found, rates[b], disks[b], offered[b]) for b, found in live.items()}
 
     def agreed_rows(self, partitions: Collection[TopicPartition]) -> frozenset[TopicPartition]:
         if not partitions:
@@ -296,7 +298,7 @@ class KafkaMoveCluster:
             return live
         raise ClusterError("no broker is live; start the brokers, or wait for them")
 
-    def _broker(self, broker: Broker, rates: Any, disks: Any) -> BrokerNow:
+    def _broker(self, broker: Broker, rates: Any, disks: Any, offered: Mapping[int, int] | str) -> BrokerNow:
         leader_rate, follower_rate, unread = self._rates(broker.id, rates)
         return BrokerNow(
             rack=broker.rack,
@@ -304,6 +306,7 @@ class KafkaMoveCluster:
             leader_rate=leader_rate,
             follower_rate=follower_rate,
             unread=unread,
+            caps_min_isr=caps_min_isr(offered),
         )
 
     def _rates(self, broker: int, answer: Any) -> tuple[int | None, int | None, str]:

@@ -19,6 +19,7 @@ from topicops.edges.kafka.clients.requests import NOT_SERVED, free_bytes_of
 from topicops.edges.kafka.clients.settings import named
 from topicops.features.moves.carrying.ports import Listed, LogSizes
 from topicops.features.moves.record import TopicPartition, by_topic
+from topicops.model.release import CAPPED_MIN_ISR, release_of
 
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
 MIN_ISR = "min.insync.replicas"
@@ -161,6 +162,15 @@ def rates_of(answer: Any) -> tuple[dict[str, int | None], bool]:
         if setting.name in (LEADER_RATE, FOLLOWER_RATE) and setting.config_source in _BY_PEOPLE:
             found[setting.name] = int(setting.value) if setting.value and setting.value.isdecimal() else None
     return found, None in found.values()
+
+
+def caps_min_isr(offered: Mapping[int, int] | str) -> bool:
+    """Return whether a broker caps ``min.insync.replicas``, by the last version of each request that it takes.
+
+    Args:
+        offered: By API key; a sentence where the broker does not tell.
+    """
+    return isinstance(offered, str) or release_of(offered) >= CAPPED_MIN_ISR
 
 
 def sizes_of(answer: Any) -> LogSizes:
