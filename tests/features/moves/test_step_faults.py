@@ -782,5 +782,5 @@ def test_a_doubt_of_a_host_whose_clock_was_ahead_is_as_old_as_the_next_step() ->
     assert mover.record.topics[0].partitions[0].doubted_at is not None
     mover.cluster.advance(MINUTE_S)
     mover.step()
-    assert statuses(mover) == [("dropped", "it is not ours any more: somebody else cancelled it")]
+    assert statuses(mover) == [("dropped", "it is not ours any more (TOP501): somebody else cancelled it")]
     assert at_rest(mover)
