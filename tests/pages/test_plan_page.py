@@ -353,7 +353,8 @@ def test_a_reassignment_says_what_moves_where_and_how_long_that_takes() -> None:
     assert "replication factor  1  →  2" in seen.text
     assert "replicas added  12 on broker 2" in seen.text
     assert "replicas of 12 partitions" in seen.texts
-    assert "copies 300.0MiB, in at least 5 min at 1.0MiB/s (apply.throttle)" in seen.texts
+    most = "broker 1 sends most, 300.0MiB, and broker 2 receives most, 300.0MiB"
+    assert f"copies 300.0MiB, in at least 5 min at 1.0MiB/s (apply.throttle); {most}" in seen.texts
     assert "partition 9: 1 -> 1,2" in seen.text
     assert "partition 10" not in seen.text
     assert "… and 2 more partitions, all in the plan file" in seen.text

@@ -9,7 +9,7 @@ import pytest
 from features.moves.test_progress import MIB, moves, partition, waiting
 from fixtures.simulated import CLUSTER_ID, Simulated
 from topicops.features.moves.carrying.values import Stepped
-from topicops.features.moves.record import MOVES, EndedMove, MovesRecord, Stage
+from topicops.features.moves.record import MOVES, EndedMove, MovesRecord, OwnedRate, Stage
 from topicops.features.moves.telling import commands
 from topicops.flow.runs.run import EnvironmentRun, home_folder
 
@@ -45,6 +45,32 @@ def step(run: EnvironmentRun, lock_timeout_s: float) -> Stepped | None:
     record = replace(record, topics=tuple(others), ended=(*record.ended, ended))
     write(record)
     return Stepped(record=record)
+
+
+def test_a_broker_that_never_comes_back_owes_nothing_any_more(moving: Simulated) -> None:
+    write(replace(IDLE, rates=(OwnedRate(broker=2, rate=1), OwnedRate(broker=9, rate=1))))
+
+    ended = moving.workspace.run("moves", "--forget-broker", "9")
+
+    assert (ended.status, [rate.broker for rate in read().rates]) == (0, [2])
+    assert "If broker 9 comes back after all, `topicops doctor` names the rate that it still has." in ended.err
+
+
+@pytest.mark.parametrize(
+    ("broker", "said"),
+    [
+        pytest.param("2", "broker 2 is live: `topicops moves --step` removes our rate from it", id="live"),
+        pytest.param("8", "topicops has set no rate on broker 8 in local that is still there", id="nothing is owed"),
+    ],
+)
+def test_a_rate_that_a_step_can_remove_is_not_forgotten(moving: Simulated, broker: str, said: str) -> None:
+    record = replace(IDLE, rates=(OwnedRate(broker=2, rate=1), OwnedRate(broker=9, rate=1)))
+    write(record)
+
+    ended = moving.workspace.run("moves", "--forget-broker", broker)
+
+    assert said in ended.err
+    assert (ended.status, read()) == (1, record)
 
 
 def test_without_an_option_the_record_stays_as_it_is(moving: Simulated) -> None:

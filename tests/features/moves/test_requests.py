@@ -95,7 +95,7 @@ def test_a_rate_counts_if_somebody_has_set_it(
     assert rates_of(Answer(results=[RESULT(configs=[setting, other])])) == (rates, is_hidden)
 
 
-def test_a_log_that_no_replica_uses_is_a_stray_and_free_bytes_are_those_of_the_emptiest_directory() -> None:
+def test_logs_that_no_replica_uses_count_and_free_bytes_are_those_of_the_emptiest_directory() -> None:
     log = DIRECTORY.DescribeLogDirsTopic.DescribeLogDirsPartition
     logs = [
         log(partition_index=0, partition_size=5, offset_lag=0),
@@ -109,7 +109,6 @@ def test_a_log_that_no_replica_uses_is_a_stray_and_free_bytes_are_those_of_the_e
     found = sizes_of(Answer(results=[*working, failed]))
 
     assert found.bytes_of == {TopicPartition("bills", 0): 5, TopicPartition("bills", 1): 7}
-    assert found.strays == {TopicPartition("bills", 1)}
     assert found.free_bytes == 300
 
 

@@ -235,6 +235,21 @@ def test_a_later_wave_knows_the_old_logs_of_topics_that_were_read_before_others(
     assert mover.cluster.violations == []
 
 
+def test_a_move_that_may_start_is_found_behind_more_topics_than_a_step_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starting, "TOPICS_A_LOOK", 1)
+    monkeypatch.setattr(starting, "LOOKS", 1)
+    mover = world({"a": {0: (1,)}, "b": {0: (1,)}, "c": {0: (1,)}}, throttle=None)
+    for name in "abc":
+        mover.accept(name, {0: (3,)})
+    for name in "ab":  # their moves cannot start
+        mover.cluster.partition(TopicPartition(name, 0)).old_logs.add(3)
+    for _ in range(3):
+        mover.step()
+        mover.cluster.advance(60.0)
+    waiting = {each.at.topic for move in mover.record.topics for each in move.each() if not each.found.asked_at}
+    assert waiting == {"a", "b"}
+
+
 def test_without_a_throttle_nothing_is_set() -> None:
     mover = world({"a": {0: (1,)}}, throttle=None)
     mover.accept("a", {0: (2, 3)})

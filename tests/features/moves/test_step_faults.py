@@ -545,7 +545,11 @@ def test_a_broker_that_is_dead_at_the_end_loses_its_rate_within_one_step_after_i
     mover.cluster.advance(10 * MINUTE_S)
     mover.cluster.kill_broker(1)
     mover.step()
-    assert mover.notes == ["Broker 1 is not live; a step after its return removes our throttle rate from it."]
+    (said,) = mover.notes
+    assert said.startswith(
+        "Broker 1 is not live; a step after its return removes our throttle rate from it. If it never"
+    )
+    assert said.endswith(": topicops moves --forget-broker 1.")
     assert mover.cluster.topics_by_name["a"].entries == {"leader": {}, "follower": {}}
     assert not mover.record.is_idle
     mover.cluster.start_broker(1)

@@ -122,7 +122,8 @@ def test_a_reassignment_says_why_what_moves_where_and_how_long_it_takes_at_least
     assert text.count(": 1 -> 1,2,3\n") == 10
     assert "      … and 2 more partitions, all in the plan file\n" in text
     # Broker 1 sends all 300 MiB.
-    assert "      copies 300.0MiB, in at least 5 min at 1.0MiB/s (apply.throttle)\n" in text
+    most = "broker 1 sends most, 300.0MiB, and broker 2 receives most, 150.0MiB"
+    assert f"      copies 300.0MiB, in at least 5 min at 1.0MiB/s (apply.throttle); {most}\n" in text
     cancel = "topicops moves --environment local --cancel TOPIC takes a move back until it has ended, and afterwards "
     assert f"cannot be deleted; {cancel}only another move does\n" in text
 
@@ -143,7 +144,7 @@ def test_many_reassignments_say_together_what_they_copy() -> None:
     text = plan_text(with_throttle(plan_of(*moves()), MIB))
     unknown = plan_text(plan_of(*moves(copied_bytes=None)))
 
-    assert "\nthe 2 reassignments copy 320.0MiB, in at least 5 min at 1.0MiB/s (apply.throttle)\n" in text
+    assert "\nthe 2 reassignments copy 320.0MiB, in at least 5 min at 1.0MiB/s (apply.throttle); broker " in text
     assert "\nthe 2 reassignments copy at least 20.0MiB; of raised the number is not known\n" in unknown
 
 

@@ -286,11 +286,11 @@ def copy_line(plan: Plan, changes: Iterable[Change]) -> str:
             before = change.assignment_before[partition]
             new = set(row) - set(before)
             sent[before[0]] += each * len(new)
-            received.update(dict.fromkeys(new, each))
-    most = max(*sent.values(), *received.values())
-    return (
-        f"{who} {size_text(copied)}, in at least {about(most / throttle)} at {size_text(throttle)}/s (apply.throttle)"
-    )
+            received.update(dict.fromkeys(sorted(new), each))
+    [(sender, out)], [(receiver, into)] = sent.most_common(1), received.most_common(1)
+    how_long = f"{about(max(out, into) / throttle)} at {size_text(throttle)}/s (apply.throttle)"
+    busiest = f"broker {sender} sends most, {size_text(out)}, and broker {receiver} receives most, {size_text(into)}"
+    return f"{who} {size_text(copied)}, in at least {how_long}; {busiest}"
 
 
 def why_final(change: Change) -> str:

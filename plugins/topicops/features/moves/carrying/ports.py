@@ -71,8 +71,6 @@ class LogSizes:
     """Bytes of logs on one broker."""
 
     bytes_of: Mapping[TopicPartition, int] = field(default_factory=dict)
-    strays: frozenset[TopicPartition] = frozenset()
-    """Logs of replicas that are not assigned to the broker (``offset_lag`` -1)."""
     free_bytes: int | None = None
     """Free bytes of the directory with the most; None where brokers do not tell (before 3.3, KIP-827)."""
 

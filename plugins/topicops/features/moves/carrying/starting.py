@@ -112,7 +112,7 @@ class Waves:
 
 
 def _looks(begin: Start, reading: Reading) -> Iterator[Sequence[str]]:
-    """Yield names of topics with a move that brokers let start, those with a single replica first."""
+    """Yield names of topics with a move that brokers let start, those with a single replica first if not too many."""
     lonely, others = list[str](), list[str]()
     waiting = Counter[tuple[int, ...]]()
     for move in begin.sender.record.topics:
@@ -130,7 +130,11 @@ def _looks(begin: Start, reading: Reading) -> Iterator[Sequence[str]]:
         partitions = "1 partition waits" if count == 1 else f"{count:,} partitions wait"
         are = f"broker {dead[0]}, which is" if len(dead) == 1 else f"brokers {', '.join(map(str, dead))}, which are"
         begin.sender.note(f"{partitions} for {are} not live.")
-    names = iter([*lonely, *others])
+    listed, most = [*lonely, *others], TOPICS_A_LOOK * LOOKS
+    if len(listed) > most:  # each minute others come first: those of before may all have to wait
+        first = int(begin.sender.now.timestamp() // 60) * most % len(listed)
+        listed = [*listed[first:], *listed[:first]]
+    names = iter(listed)
     for _ in range(LOOKS):
         if look := list(islice(names, TOPICS_A_LOOK)):
             yield look

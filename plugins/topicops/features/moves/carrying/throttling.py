@@ -179,7 +179,10 @@ def remove_rates(sender: Sender, brokers: Brokers) -> None:
     for broker, ours in owned(sender.record).items():
         now = brokers.get(broker)
         if now is None:
-            sender.note(f"Broker {broker} is not live; a step after its return removes our throttle rate from it.")
+            sender.note(
+                f"Broker {broker} is not live; a step after its return removes our throttle rate from it. If it never "
+                f"comes back: topicops moves --forget-broker {broker}."
+            )
         elif now.unread:
             sender.note(f"Broker {broker}: our throttle rate may still be set: {now.unread}.")
         elif reason := foreign_rate(now, ours):

@@ -15,7 +15,7 @@ from kafka.protocol.admin import (
     ListPartitionReassignmentsRequest,
 )
 
-from topicops.edges.kafka.clients.requests import NOT_SERVED, free_bytes_of
+from topicops.edges.kafka.clients.requests import free_bytes_of
 from topicops.edges.kafka.clients.settings import named
 from topicops.features.moves.carrying.ports import Listed, LogSizes
 from topicops.features.moves.record import TopicPartition, by_topic
@@ -176,15 +176,11 @@ def caps_min_isr(offered: Mapping[int, int] | str) -> bool:
 def sizes_of(answer: Any) -> LogSizes:
     """Return sizes of the logs that an answer about log directories names; copies inside a broker do not count."""
     sizes: dict[TopicPartition, int] = {}
-    strays: set[TopicPartition] = set()
     working = [directory for directory in answer.results if not directory.error_code]
     for topic in (topic for directory in working for topic in directory.topics):
         for log in (log for log in topic.partitions if not log.is_future_key):
-            place = TopicPartition(topic.name, log.partition_index)
-            sizes[place] = log.partition_size
-            if log.offset_lag == NOT_SERVED:
-                strays.add(place)
-    return LogSizes(bytes_of=sizes, strays=frozenset(strays), free_bytes=free_bytes_of(working))
+            sizes[TopicPartition(topic.name, log.partition_index)] = log.partition_size
+    return LogSizes(bytes_of=sizes, free_bytes=free_bytes_of(working))
 
 
 def refused(code: int, message: str | None) -> str:

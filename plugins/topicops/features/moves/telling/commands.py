@@ -48,6 +48,14 @@ def moves_command(
         str | None,
         typer.Option("--throttle", metavar="SIZE", help="Copy at most so much a second and broker from now on: 50MiB."),
     ] = None,
+    forget_broker: Annotated[
+        int | None,
+        typer.Option(
+            "--forget-broker",
+            metavar="ID",
+            help="No longer wait for a broker that never comes back, to remove our rate.",
+        ),
+    ] = None,
     lock_timeout: Annotated[
         str, typer.Option("--lock-timeout", help="How long to wait for the lease: 30s, 5m, 1h or seconds.")
     ] = "0s",
@@ -68,6 +76,11 @@ def moves_command(
         chosen = following.cancelling(None if cancel_all else cancel, run)
         following.change_record(run, chosen, lock_timeout_s=wait_s)
         print_error("What the files ask for is planned again: change them too, unless the move shall start anew.")
+    if forget_broker is not None:
+        following.change_record(run, following.forgetting(forget_broker, run), lock_timeout_s=wait_s)
+        print_error(
+            f"If broker {forget_broker} comes back after all, `topicops doctor` names the rate that it still has."
+        )
     ended = []
     if watch:
         try:

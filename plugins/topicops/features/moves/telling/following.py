@@ -73,6 +73,26 @@ def throttled(rate: int) -> Callable[[MovesRecord], MovesRecord]:
     return lambda record: replace(record, throttle=rate)
 
 
+def forgetting(broker: int, run: EnvironmentRun) -> Callable[[MovesRecord], MovesRecord]:
+    """Return what takes the rate of a broker that never comes back out of what is owed.
+
+    Raises ``UsageError`` for a live broker: a step removes its rate. Raises ``ClusterError`` where none can be read.
+    """
+    environment, _ = read_needed_specs(run.files, no_topic, run.progress).require()
+    with run.access(environment).reader() as reader:
+        live = reader.brokers()
+    if broker in live:
+        raise UsageError(f"broker {broker} is live: `topicops moves --step` removes our rate from it")
+
+    def change(record: MovesRecord) -> MovesRecord:
+        left = tuple(rate for rate in record.rates if rate.broker != broker)
+        if len(left) == len(record.rates):
+            raise UsageError(f"topicops has set no rate on broker {broker} in {run.environment} that is still there")
+        return replace(record, rates=left)
+
+    return change
+
+
 def watch(
     step: Callable[[], Stepped | None],
     status: Callable[[], MovesStatus],
