@@ -56,10 +56,13 @@ def test_factor_1_to_3_under_load_loses_nothing_and_leaves_nothing(moving: Movin
     with load.running():
         moving.accept({name: rotated(found) for name, found in rows.items()})
         moving.step()
-        meanwhile = moving.left()
+        meanwhile, still = moving.left(), moving.moving()
         moving.until_over(timeout_s=240)
 
-    assert len(meanwhile.lists) == 2 * min(topics, 50 // 6 + 1)
+    throttled = {entry.split()[0] for entry in meanwhile.lists}
+    assert still.keys() <= throttled
+    assert 0 < sum(map(len, still.values())) <= 50
+    assert len(meanwhile.lists) == 2 * len(throttled)
     assert len(meanwhile.rates) == 2 * 3
     assert load.errors == []
     assert load.sent
