@@ -69,10 +69,15 @@ def test_without_the_home_the_moves_end_and_doctor_names_what_is_left_with_comma
     told = leftover_throttle(moving)
     assert told["message"].startswith("replication is throttled, and nothing is moved: bills (leader.")
     first = re.findall(r"kafka-configs\.sh [^;]*(?=;)", told["fix"])
-    for_topic, for_broker = (command.replace("HOST:PORT", moving.cluster.bootstrap_servers) for command in first)
-    type_kafka_configs(for_topic)
-    for broker in moving.cluster.broker_ports:
-        type_kafka_configs(for_broker.replace("--entity-name 1 ", f"--entity-name {broker} "))
+    cluster, kafka = moving.cluster, next(iter(moving.cluster.versions.values()))
+    zookeeper = "" if moving.kraft else cluster.zookeeper_hosts
+    for_topic, for_broker = (
+        command.replace("HOST:PORT/CHROOT", zookeeper).replace("HOST:PORT", cluster.bootstrap_servers)
+        for command in first
+    )
+    type_kafka_configs(for_topic, kafka)
+    for broker in cluster.broker_ports:
+        type_kafka_configs(for_broker.replace("--entity-name 1 ", f"--entity-name {broker} "), kafka)
     assert moving.left() == replace(NOTHING, not_led=moving.left().not_led)
 
 

@@ -350,6 +350,14 @@ def test_a_throttle_is_in_place_while_replicas_move() -> None:
     assert ids_of(examine(world(moving))) == ["reassignment"]
 
 
+def test_a_throttle_rate_that_a_broker_hides_is_left_over_too() -> None:
+    brokers = {**KAFKA.brokers, 2: replace(KAFKA.brokers[2], hidden=frozenset({"follower.replication.throttled.rate"}))}
+
+    [finding] = examine(healthy(kafka=replace(KAFKA, brokers=brokers))).findings
+
+    assert (finding.id, finding.places) == ("leftover-throttle", ("broker 2 (follower.replication.throttled.rate)",))
+
+
 def test_a_brokers_throttle_rate_is_left_over_when_nothing_moves() -> None:
     throttled = broker_2_set(leader_replication_throttled_rate="1000").kafka
     moving = snapshot(healthy_topic(adding={0: (3,)}))

@@ -72,6 +72,8 @@ class BrokerFacts:
     missing: tuple[Ability, ...] = ()
     """Requests that it does not offer, as its own list of them says."""
     settings: Mapping[str, str] = field(default_factory=dict)
+    hidden: frozenset[str] = frozenset()
+    """Settings that it takes for secrets: it does not tell their values."""
     problem: str = ""
     """Reason why something is missing above."""
     refused: Mapping[str, str] = field(default_factory=dict)

@@ -116,6 +116,7 @@ def _broker(offered: Mapping[int, int] | str, configs: Any, directories: LogDire
         release=release_of(offered, settings),
         missing=lacking(offered),
         settings={name: text for name, text in settings.items() if text is not None},
+        hidden=frozenset() if problem else frozenset(s.name for s in configs.results[0].configs if s.is_sensitive),
         problem=problem,
         log_directories=directories,
     )

@@ -61,7 +61,10 @@ class MoveRules(Rules):
         return found(WARNING, message, places, fix, Code.REASSIGNMENT_RUNS)
 
     def leftover_throttle(self) -> Iterator[Finding]:
-        """Without its list a rate holds nothing back, so the lists of the topics come first."""
+        """Without its list a rate holds nothing back, so the lists of the topics come first.
+
+        Brokers before 2.5 take a rate for a secret, and name it only where it is set.
+        """
         topics, moving = self.live.topics, _moving(self.live)
         lists = {
             name: throttles
@@ -72,7 +75,7 @@ class MoveRules(Rules):
             b: set_here
             for b, broker in (self.facts.kafka.by_id if self.facts.kafka and not topics.keys() & moving else ())
             if b not in self.facts.moves.rates
-            and (set_here := [rate for rate in THROTTLE_RATES if rate in broker.settings])
+            and (set_here := [rate for rate in THROTTLE_RATES if rate in {*broker.settings, *broker.hidden}])
         }
         places = [f"{name} ({each})" for name, found_here in lists.items() for each in found_here]
         places += [f"broker {b} ({rate})" for b, found_here in rates.items() for rate in found_here]
