@@ -69,8 +69,8 @@ def test_without_the_home_the_moves_end_and_doctor_names_what_is_left_with_comma
     told = leftover_throttle(moving)
     assert told["message"].startswith("replication is throttled, and nothing is moved: bills (leader.")
     first = re.findall(r"kafka-configs\.sh [^;]*(?=;)", told["fix"])
-    cluster, kafka = moving.cluster, next(iter(moving.cluster.versions.values()))
-    zookeeper = "" if moving.kraft else cluster.zookeeper_hosts
+    cluster = moving.cluster
+    kafka, zookeeper = (None, "") if moving.kraft else (cluster.versions["broker-1"], cluster.zookeeper_hosts)
     for_topic, for_broker = (
         command.replace("HOST:PORT/CHROOT", zookeeper).replace("HOST:PORT", cluster.bootstrap_servers)
         for command in first
