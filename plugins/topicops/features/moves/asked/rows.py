@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from topicops.features.moves.asked.resizing import resized
-from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LogDirectories
+from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot
 from topicops.model.json_types import canonical_json
 from topicops.model.plans.changes import MoveReason
+from topicops.steps.before_deletes import failed_by_broker
 from topicops.steps.planning.blocking import Situation
 from topicops.steps.planning.placement.request import Load
 
@@ -60,8 +61,7 @@ def racks_of(situation: Situation) -> tuple[Mapping[int, str | None], Collection
 
 def racks_to_stay(live: ClusterSnapshot) -> Mapping[int, str | None]:
     """Return the racks of live brokers that may keep replicas: also of cordoned ones, which get no new replicas."""
-    told = (live.log_directories or {}).items()
-    out = live.draining | {broker for broker, found in told if isinstance(found, LogDirectories) and found.failed}
+    out = live.draining | failed_by_broker(live.log_directories or {}).keys()
     return {broker: rack for broker, rack in live.racks.items() if broker not in out}
 
 

@@ -112,7 +112,10 @@ class Waves:
 
 
 def _looks(begin: Start, reading: Reading) -> Iterator[Sequence[str]]:
-    """Yield names of topics with a move that brokers let start, those with a single replica first if not too many."""
+    """Yield names of topics with a move that brokers let start, those with a single replica first.
+
+    One step reads so many topics at most. Where there are more, each minute begins with others.
+    """
     lonely, others = list[str](), list[str]()
     waiting = Counter[tuple[int, ...]]()
     for move in begin.sender.record.topics:
@@ -131,7 +134,7 @@ def _looks(begin: Start, reading: Reading) -> Iterator[Sequence[str]]:
         are = f"broker {dead[0]}, which is" if len(dead) == 1 else f"brokers {', '.join(map(str, dead))}, which are"
         begin.sender.note(f"{partitions} for {are} not live.")
     listed, most = [*lonely, *others], TOPICS_A_LOOK * LOOKS
-    if len(listed) > most:  # each minute others come first: those of before may all have to wait
+    if len(listed) > most:  # those of the step before may all have to wait
         first = int(begin.sender.now.timestamp() // 60) * most % len(listed)
         listed = [*listed[first:], *listed[:first]]
     names = iter(listed)
