@@ -69,7 +69,8 @@ def take_snapshot(zookeeper: str, folder: Path) -> None:
 
 def check_rules(zookeeper: str, folder: Path) -> None:
     """Raises ``BenchmarkError`` unless the cluster is healthy by every rule that asks for it."""
-    from topicops.features.quality.judging import expected_after, frames_to_count
+    from topicops.features.quality.edges.in_spark import frames_to_count
+    from topicops.features.quality.judging import expected_after
 
     tables = TableFolder.at(folder)
     with ZooKeeperReader(zookeeper, timeout_s=TIMEOUT_S) as reader:
@@ -87,7 +88,7 @@ def check_rules(zookeeper: str, folder: Path) -> None:
     with spark_session() as spark:
         rows = RunTables(spark, tables, live, "bench memory")
         with rows.step("quality_after", rows=live.partitions):
-            judged = judge_rows(AFTER, frames_to_count(rows, known), dict, expected_after(live, differences))
+            judged, _ = judge_rows(AFTER, frames_to_count(rows, known), dict, expected_after(live, differences))
     if failed := failed_rules(folder / "great-expectations", "bench-after", AFTER, judged.measures, run="bench/1"):
         raise BenchmarkError(f"a healthy cluster breaks {', '.join(failed)}")
 

@@ -64,14 +64,14 @@ def write_cluster(folder: Path, topics: int, *, sick: bool = False) -> tuple[Tab
 
 def counted(spark: SparkSession, tables: TableFolder, live: ClusterSnapshot) -> dict[str, int]:
     """As ``quality_after`` does it: how many rows break each rule."""
+    from topicops.features.quality.edges.in_spark import frames_to_count, frames_to_name
     from topicops.features.quality.edges.measuring import judge_rows
     from topicops.features.quality.edges.validation import failed_rules
-    from topicops.features.quality.judging import frames_to_count, frames_to_name
     from topicops.features.spark.edges.frames import RunTables
 
     rows, known = RunTables(spark, tables, live, "bench quality"), _known(live)
     with rows.step("quality_after", rows=live.partitions), tempfile.TemporaryDirectory() as project:
-        judged = judge_rows(AFTER, frames_to_count(rows, known), lambda: frames_to_name(rows, known), {})
+        judged, _ = judge_rows(AFTER, frames_to_count(rows, known), lambda: frames_to_name(rows, known), {})
         failed_rules(Path(project), "bench-after", AFTER, judged.measures, run="bench/1")
     return {measure.rule: measure.rows_failed for measure in judged.measures}
 
@@ -80,8 +80,8 @@ def by_hand(spark: SparkSession, tables: TableFolder, live: ClusterSnapshot) -> 
     """How many rows break each rule, by rule."""
     from pyspark.sql.functions import lit
 
+    from topicops.features.quality.edges.in_spark import frames_to_name
     from topicops.features.quality.edges.measuring import one_frame
-    from topicops.features.quality.judging import frames_to_name
     from topicops.features.spark.edges.frames import RunTables
 
     counts = (f"count_if(kind = '{r.kind}' AND NOT coalesce({r.holds}, false)) AS {r.id}" for r in AFTER)

@@ -11,7 +11,7 @@ from topicops.cli.shared_options import FleetStep, Format
 from topicops.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from topicops.flow.runs.run import EngineChoice
+    from topicops.model.choices import EngineChoice
 
 
 class Fleets(Protocol):

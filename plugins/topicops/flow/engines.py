@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from topicops.edges.home.memories import topic_count
 from topicops.edges.places import Place
-from topicops.flow.runs.run import Engine, EngineChoice, Run
+from topicops.flow.runs.run import EnvironmentRun, Run, read_environment
 from topicops.flow.runs.values import Comparison
+from topicops.model.choices import Engine, EngineChoice
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError, UsageError
 from topicops.model.plans.delta import desired_row, live_row
@@ -106,6 +107,18 @@ def engine_for(choice: EngineChoice, topics: int, others: Sequence[DiffEngine]) 
             return ChosenEngine(PYTHON, f"{engine.name.capitalize()} is not installed")
         return ChosenEngine(engine, f"{least} or more")
     return ChosenEngine(PYTHON)
+
+
+def engine_of_run(run: EnvironmentRun, others: Sequence[DiffEngine]) -> ChosenEngine:
+    """Return the engine for a run whose files and cluster were read, as ``airflow.engine`` of its environment says.
+
+    Raises ``UsageError`` as ``engine_for``.
+    """
+    spec = read_environment(run).spec
+    if spec.airflow.engine == "auto" and spec.quality.rules:
+        return ChosenEngine(engine_for("spark", 0, others).engine, "quality.rules are conditions in SQL")
+    topics = max(len(run.read_desired().topics), len(run.read_live().topics))
+    return engine_for(spec.airflow.engine, topics, others)
 
 
 def topics_to_compare(home: Place, validated: Validated) -> int:

@@ -29,8 +29,9 @@ from topicops.flow.runs.kept import (
     prune,
 )
 from topicops.flow.runs.memory import waits_for
-from topicops.flow.runs.run import EngineChoice, EnvironmentRun, Notes, Run, safety_notes
+from topicops.flow.runs.run import EnvironmentRun, Notes, Run, safety_notes
 from topicops.flow.runs.values import Comparison, Planned, Snapshot, Specs
+from topicops.model.choices import EngineChoice
 from topicops.model.cluster.broker_defaults import unoffered_text, without_answer
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.codes import Code

@@ -31,6 +31,10 @@ LEASES = {
 """Ways to keep two runs from changing one cluster at the same time."""
 
 
+Engine = Literal["spark", "python"]
+"""What compares files and cluster, and judges quality rules."""
+EngineChoice = Literal["auto", "spark", "python"]
+
 ForgeKind = Literal["github", "gitlab"]
 """Kind of server that has a repository's pull requests."""
 

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar, cast, runtime_checkable
 
 Value = TypeVar("Value")
 Held = TypeVar("Held", covariant=True)
+TOPICS_AT_ONCE = 2_000
 
 
 @runtime_checkable
@@ -38,6 +39,12 @@ def in_parts(topics: Mapping[str, Value], names: Sequence[str], *, size: int) ->
             yield cast("InFile[Value]", topics).read(part)
         else:
             yield {name: topics[name] for name in part}
+
+
+def in_turn(topics: Mapping[str, Value]) -> Iterator[Value]:
+    """Yield all values; those that are in a file are never held all together."""
+    for part in in_parts(topics, list(topics), size=TOPICS_AT_ONCE):
+        yield from part.values()
 
 
 class WithNewer(Mapping[str, Value]):

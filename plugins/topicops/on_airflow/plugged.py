@@ -16,7 +16,7 @@ import topicops.features.quiet.quiet
 import topicops.features.spark.settings
 import topicops.features.topic_pages.indexing
 from topicops.flow import single_steps
-from topicops.flow.engines import PYTHON, DiffEngine
+from topicops.flow.engines import DiffEngine, engine_of_run
 from topicops.flow.runs.access import Moves
 from topicops.flow.runs.run import EnvironmentRun
 from topicops.flow.single_steps import ReportSummary, Summary
@@ -83,9 +83,9 @@ class ShortCut(Protocol):
 class Quality(Protocol):
     """Judges every row of a run that keeps its topics in tables. Its functions are described where they are defined."""
 
-    def beside(self, run: EnvironmentRun) -> AbstractContextManager[None]: ...
-    def before(self, run: EnvironmentRun) -> QualityReport: ...
-    def after(self, run: EnvironmentRun) -> QualityReport: ...
+    def beside(self, run: EnvironmentRun, engine: DiffEngine) -> AbstractContextManager[None]: ...
+    def before(self, run: EnvironmentRun, engine: DiffEngine) -> QualityReport: ...
+    def after(self, run: EnvironmentRun, engine: DiffEngine) -> QualityReport: ...
 
 
 SHORT_CUTS: tuple[ShortCut, ...] = (
@@ -110,8 +110,6 @@ CAUSES: tuple[Callable[[ClusterSnapshot, LiveTopic], Iterable[tuple[str, str]]],
     topicops.features.ask.why.causes.causes_as_read,
 )  # fmt: skip
 """Functions that say what is wrong with a topic of a snapshot, and what ends each of it."""
-TASK_ENGINE: DiffEngine = (*ENGINES, PYTHON)[0]
-"""Engine of the tasks of a DAG, whose runs keep their topics in tables."""
 QUALITY: tuple[Quality, ...] = (
     topicops.features.quality.judging,
 )  # fmt: skip
@@ -128,6 +126,13 @@ class Tools:
     flow: Flow = single_steps
     short_cuts: Sequence[ShortCut] = SHORT_CUTS
     quality: Sequence[Quality] = QUALITY
+
+
+def engine_of(run: EnvironmentRun) -> DiffEngine:
+    """Return the engine of a run, and say which it is. Raises ``UsageError``."""
+    chosen = engine_of_run(run, ENGINES)
+    run.progress(f"Compared and judged by {chosen}")
+    return chosen.engine
 
 
 def after_reading(run: EnvironmentRun) -> None:

@@ -6,9 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
 from topicops.model.errors import TopicopsError
+from topicops.model.memory import in_turn
 from topicops.model.plans.delta import Delta, TopicClass
 from topicops.model.runs.facts import (
     CAUSES,
@@ -91,28 +92,36 @@ def owners_of(desired: Iterable[DesiredTopic]) -> Mapping[str, Owner]:
 
 
 def partition_counts(live: ClusterSnapshot, owners: Mapping[str, Owner] | None = None) -> PartitionCounts:
-    """Return what is counted over all partitions of a snapshot that is in memory, with states."""
-    rows = [row for topic in live.topics.values() for row in topic.target_assignment.values()]
+    """Return what is counted over all partitions of a snapshot with states."""
+    alike, leaders = Counter[tuple[int, ...]](), Counter[int]()
+    for topic in in_turn(live.topics):
+        alike.update(topic.target_assignment.values())
+        leaders.update(_leaders(topic))
     racks = {broker: rack for broker, rack in live.racks.items() if rack is not None}
+    replicas, preferred, rack_partitions = Counter[int](), Counter[int](), Counter[str]()
+    for row, partitions in alike.items():
+        for broker in row:
+            replicas[broker] += partitions
+        preferred.update(dict.fromkeys(row[:1], partitions))
+        rack_partitions.update(dict.fromkeys((racks[broker] for broker in row if broker in racks), partitions))
     broken = [(row.topic, causes) for row in partition_rows(live) if (causes := tuple(_causes(row)))]
     return PartitionCounts(
-        replicas=Counter(broker for row in rows for broker in row),
-        preferred=Counter(row[0] for row in rows if row),
-        leaders=Counter(_leaders(live)),
-        rack_partitions=Counter(rack for row in rows for rack in {racks[broker] for broker in row if broker in racks}),
+        replicas=replicas,
+        preferred=preferred,
+        leaders=leaders,
+        rack_partitions=rack_partitions,
         unhealthy=Counter(cause for _, causes in broken for cause in causes),
         unhealthy_by_owner=Counter((owners or {}).get(topic, _NOBODY) for topic, _ in broken),
     )
 
 
-def _leaders(live: ClusterSnapshot) -> Iterator[int]:
-    for topic in live.topics.values():
-        for partition, state in (topic.states or {}).items():
-            if partition in topic.assignment and state.leader >= 0:
-                yield state.leader
+def _leaders(topic: LiveTopic) -> Iterator[int]:
+    for partition, state in (topic.states or {}).items():
+        if partition in topic.assignment and state.leader >= 0:
+            yield state.leader
 
 
-_BROKERS_AT_FAULT: Mapping[str, Callable[[PartitionRow], Collection[int] | None]] = {
+BROKERS_AT_FAULT: Mapping[str, Callable[[PartitionRow], Collection[int] | None]] = {
     Code.Q11: lambda row: None if row.leader_is_live else row.replicas[:1] if row.leader == -1 else [row.leader],
     Code.Q12: lambda row: row.missing_replicas or None,
     Code.Q13: lambda row: None if len(row.isr) >= row.min_isr else row.missing_replicas,
@@ -124,7 +133,7 @@ _BROKERS_AT_FAULT: Mapping[str, Callable[[PartitionRow], Collection[int] | None]
 
 
 def _causes(row: PartitionRow) -> Iterator[tuple[str, int | None]]:
-    for rule, at_fault in _BROKERS_AT_FAULT.items():
+    for rule, at_fault in BROKERS_AT_FAULT.items():
         brokers = at_fault(row)
         if brokers is not None:
             yield from ((rule, broker) for broker in brokers or (None,))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
 from topicops.model.runs.results import QualityResult
 
 
-@pytest.fixture(scope="session")
-def check_quality() -> Callable[..., tuple[QualityResult, ...]]:
+@pytest.fixture(scope="session", params=["spark", "python"])
+def check_quality(request: pytest.FixtureRequest) -> Callable[..., tuple[QualityResult, ...]]:
     from fixtures.spark_rows import check_rows
 
-    return check_rows
+    return partial(check_rows, request.param, spark=lambda: request.getfixturevalue("spark"))

@@ -20,7 +20,7 @@ from topicops.features.spark.edges.comparison import count_partitions, spark_dif
 from topicops.features.spark.edges.frames import table_frame
 from topicops.features.spark.edges.session import spark_session
 from topicops.features.spark.engine import SparkEngine
-from topicops.flow.runs.run import Engine
+from topicops.model.choices import Engine
 from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.release import USUAL
 from topicops.steps.facts import facts_of, owned_topics, owners_of, partition_counts

@@ -11,8 +11,8 @@ import great_expectations as gx
 import pytest
 
 from topicops.features.quality.edges import validation
-from topicops.features.quality.edges.measuring import Measure
 from topicops.features.quality.edges.validation import RESULTS, failed_rules
+from topicops.features.quality.measures import Measure
 from topicops.features.quality.rules import AFTER
 from topicops.model.errors import TopicopsError
 

@@ -12,10 +12,11 @@ from pyspark.sql import SparkSession
 from fixtures.quality_rows import rows_after, rows_before
 from fixtures.random_worlds import World
 from fixtures.spark_rows import written
-from topicops.features.quality.edges.measuring import judge_rows, results_of
+from topicops.features.quality.edges.in_spark import frames_to_count, frames_to_name
+from topicops.features.quality.edges.measuring import judge_rows
 from topicops.features.quality.edges.rows import spec_frames
 from topicops.features.quality.edges.validation import expectation_of, failed_rules
-from topicops.features.quality.judging import frames_to_count, frames_to_name
+from topicops.features.quality.measures import results_of
 from topicops.features.quality.rules import Afterwards, Rule, rules_of
 from topicops.features.spark.edges.frames import RunTables
 from topicops.model.runs.results import QualityResult, QualitySuite
@@ -58,7 +59,7 @@ def judged(tables: RunTables, suite: QualitySuite, folder: Path) -> Mapping[str,
     specs = spec_frames(tables)
     to_count = {**specs, **frames_to_count(tables, KNOWN, rules)}
     with tables.step("quality", rows=0):
-        found = judge_rows(rules, to_count, lambda: {**specs, **frames_to_name(tables, KNOWN)}, {})
+        found = judge_rows(rules, to_count, lambda: {**specs, **frames_to_name(tables, KNOWN)}, {})[0]
     failed = failed_rules(folder / "gx-project", f"local-{suite}", rules, found.measures, run="1")
     return {result.rule: result for result in results_of(rules, found, failed)}
 

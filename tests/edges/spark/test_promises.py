@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from pyspark.sql import SparkSession
 
 from fakes import builders
 from fixtures.quality_rows import rows_after
@@ -20,13 +19,14 @@ NEW = Rule(
     suite="after",
     kind="topic",
     holds="partitions <= 1",
-    shows="partitions, partitions - 1 AS too_many",
+    is_met=lambda row: row.partitions <= 1,
+    shows="partitions, fewest_replicas AS replicas",
 )
 
 
 @pytest.mark.soak
-def test_a_rule_that_is_added_to_the_list_is_checked_on_spark_and_names_its_rows(
-    spark: SparkSession, check_quality: Callable[..., tuple[QualityResult, ...]], monkeypatch: pytest.MonkeyPatch
+def test_a_rule_that_is_added_to_the_list_is_checked_by_both_engines_and_names_its_rows(
+    check_quality: Callable[..., tuple[QualityResult, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quality_rules, "RULES", (*RULES, NEW))
     rows = {name: dict.fromkeys(range(partitions), (1, 2, 3)) for name, partitions in {"one": 1, "two": 2}.items()}
@@ -38,11 +38,11 @@ def test_a_rule_that_is_added_to_the_list_is_checked_on_spark_and_names_its_rows
     ]
     after = rows_after(builders.snapshot(*topics, racks=dict.fromkeys((1, 2, 3))), Afterwards(managed=rows))
 
-    [*others, added] = check_quality(spark, "after", after, earlier=lambda: after)
+    [*others, added] = check_quality("after", after, earlier=lambda: after)
 
     assert (added.rule, added.title, added.severity) == (NEW.id, NEW.id.meaning, NEW.severity)
     assert (added.success, added.rows_checked, added.rows_failed, added.rows_failed_before) == (False, 2, 1, 1)
-    assert added.examples == (FailingRow(row={"topic": "two", "partitions": 2, "too_many": 1}, was_so_before=True),)
+    assert added.examples == (FailingRow(row={"topic": "two", "partitions": 2, "replicas": 3}, was_so_before=True),)
     assert added.runbook == "docs/reference/quality.md#q01"
     assert [result.rule for result in others] == [rule.id for rule in RULES if rule.suite == "after"]
     assert all(result.success for result in others)

@@ -150,18 +150,18 @@ def by_rule(results: tuple[QualityResult, ...]) -> Results:
 
 
 @pytest.fixture(scope="module")
-def healthy(spark: SparkSession, check_quality: CheckQuality) -> Results:
+def healthy(check_quality: CheckQuality) -> Results:
     before = rows_before(GOOD_SPECS, HEALTHY, builders.environment(min_live_brokers=4), topics_last_good=3)
     known = Afterwards(managed={"orders", "payments"}, known_identities={}, differences={"orders": "", "payments": ""})
-    results = (*check_quality(spark, "before", before), *check_quality(spark, "after", rows_after(HEALTHY, known)))
+    results = (*check_quality("before", before), *check_quality("after", rows_after(HEALTHY, known)))
     return by_rule(results)
 
 
 @pytest.fixture(scope="module")
-def sick(spark: SparkSession, check_quality: CheckQuality) -> Results:
+def sick(check_quality: CheckQuality) -> Results:
     before = rows_before(BAD_SPECS, BAD_WORLD, builders.environment(min_live_brokers=4), topics_last_good=100)
-    after = check_quality(spark, "after", rows_after(SICK, AFTER_SICK), earlier=lambda: BEFORE_THE_SICKNESS)
-    return by_rule((*check_quality(spark, "before", before), *after))
+    after = check_quality("after", rows_after(SICK, AFTER_SICK), earlier=lambda: BEFORE_THE_SICKNESS)
+    return by_rule((*check_quality("before", before), *after))
 
 
 def test_every_rule_has_a_planted_fault() -> None:
@@ -227,8 +227,8 @@ def test_a_row_tells_what_is_wrong_with_it(sick: Results) -> None:
     assert sick["Q24"].examples[0].row["known_identity"] == "another"
 
 
-def test_a_cluster_without_any_topic_passes(spark: SparkSession, check_quality: CheckQuality) -> None:
-    results = check_quality(spark, "after", rows_after(builders.snapshot(), Afterwards(managed=())))
+def test_a_cluster_without_any_topic_passes(check_quality: CheckQuality) -> None:
+    results = check_quality("after", rows_after(builders.snapshot(), Afterwards(managed=())))
     assert [result.rule for result in results if not result.success] == []
 
 

@@ -4,7 +4,8 @@ import pytest
 
 from fakes import builders
 from fakes.builders import USUAL_RELEASES, alike
-from fixtures.quality_rows import broker_rows, rows_after, rows_before, spec_rows
+from fixtures.quality_rows import rows_after, rows_before
+from topicops.features.quality.rows import broker_rows, spec_rows
 from topicops.features.quality.rules import (
     LAYOUTS,
     RULES,

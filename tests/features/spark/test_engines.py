@@ -12,7 +12,8 @@ from topicops.features.spark import engine
 from topicops.features.spark.engine import FROM_TOPICS
 from topicops.flow.engines import engine_for, topics_to_compare
 from topicops.flow.runs.files import read_specs
-from topicops.flow.runs.run import EngineChoice, open_run
+from topicops.flow.runs.run import open_run
+from topicops.model.choices import EngineChoice
 from topicops.model.errors import UsageError
 from topicops.plugged import ENGINES
 

@@ -15,7 +15,7 @@ from topicops.features.fleet.values import PENDING, fleet_markdown, fleet_text
 from topicops.model.errors import ArtifactError, ExitStatus
 
 if TYPE_CHECKING:
-    from topicops.flow.runs.run import EngineChoice
+    from topicops.model.choices import EngineChoice
 
 
 def environments_of(topics: Path, named: Sequence[str]) -> tuple[str, ...]:

@@ -29,7 +29,6 @@ from topicops.flow.runs.run import (
     DRIFT_FILE,
     ENVIRONMENT_FILE,
     PLAN_FILE,
-    EngineChoice,
     EnvironmentRun,
     no_progress,
     now,
@@ -38,6 +37,7 @@ from topicops.flow.runs.run import (
 )
 from topicops.flow.single_steps import diff, gate, plan, record_drift, snapshot
 from topicops.flow.whole_runs import check_cluster
+from topicops.model.choices import EngineChoice
 from topicops.model.errors import ExitStatus, UsageError
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan

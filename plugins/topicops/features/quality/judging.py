@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from topicops.edges.home.audit_files import logged_topics
 from topicops.edges.home.memories import IDENTITIES
 from topicops.edges.places import scratch_folder
-from topicops.features.quality.rules import Afterwards, RowKind, Rule, cluster_row, deletion_rows, inputs_row, rules_of
+from topicops.features.quality.in_python import judge_rows
+from topicops.features.quality.measures import Judged, results_of
+from topicops.features.quality.rows import rows_after, rows_before
+from topicops.features.quality.rules import Afterwards, RowKind, Rule, inputs_row, rules_of
+from topicops.flow.engines import PYTHON, DiffEngine
 from topicops.flow.runs.kept import keep_facts, load_snapshot, load_specs, note_reading, snapshot_into
 from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.run import EnvironmentRun, audit_folder, now, read_environment
@@ -22,15 +24,9 @@ from topicops.model.memory import in_parts
 from topicops.model.plans.changes import Action
 from topicops.model.ports import BrokerMetadata, BrokerView, Clock, LiveReader
 from topicops.model.runs.results import OutcomeStatus, QualityReport, QualitySuite, quality_file
-from topicops.steps.facts import facts_of
+from topicops.steps.facts import facts_of, partition_counts
 from topicops.steps.verifying.broker_checks import metadata
 from topicops.steps.verifying.observation import Expectation, Observation, chosen_brokers
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from topicops.features.quality.edges.rows import Frames
-    from topicops.features.spark.edges.frames import RunTables
 
 DELETES: tuple[Action, ...] = ("delete",)
 BROKERS_ASKED = 3
@@ -42,61 +38,46 @@ PAUSE_S = 1.0
 
 
 @contextmanager
-def beside(run: EnvironmentRun) -> Iterator[None]:
-    """Keep one Spark application for ``before`` and the steps after it in the same block.
+def beside(run: EnvironmentRun, engine: DiffEngine) -> Iterator[None]:
+    """Keep what the engine needs for ``before`` and the steps after it in the same block.
 
     A Spark of this machine starts while Great Expectations is imported; either takes seconds.
     """
-    from topicops.features.spark.edges.session import spark_application, spark_session
-
-    with spark_application(connections=run.connections, progress=run.progress):
+    with engine.beside(run.connections, run.progress):
         import_module("topicops.features.quality.edges.validation")
-        with spark_session(connections=run.connections, progress=run.progress):
-            yield
+        yield
 
 
-def before(run: EnvironmentRun) -> QualityReport:
+def before(run: EnvironmentRun, engine: DiffEngine) -> QualityReport:
     """Return ``quality-before.json``: may the inputs be trusted, and is the cluster fit for changes?"""
-    from topicops.features.quality.edges.rows import listed_frames, rows_frame, spec_frames
-    from topicops.features.spark.edges.frames import RunTables
-    from topicops.features.spark.edges.session import spark_session
-
-    specs, snapshot = load_specs(run), load_snapshot(run)
-    live, desired = snapshot.live, specs.desired
-    inputs = inputs_row(live, specs.environment, snapshot.reading.topics_at_last_good_snapshot)
-    rules = rules_of("before", specs.environment.spec)
-    known = Afterwards(managed=desired.topics.keys())
+    started, specs, snapshot = time.monotonic(), load_specs(run), load_snapshot(run)
+    live, desired, environment = snapshot.live, specs.desired, specs.environment
+    rules = rules_of("before", environment.spec)
+    inputs = inputs_row(live, environment, snapshot.reading.topics_at_last_good_snapshot)
     own: Mapping[RowKind, int] = {"spec": len(desired.topics), "listed": len(live.topics), "inputs": 1}
     expected = {**expected_of_cluster(live), **own}
-    with spark_session(connections=run.connections) as spark:
-        tables = RunTables(spark, run.known_tables(), live, f"{run.environment} {run.name}")
-        one_row = rows_frame(spark, "inputs", [inputs])
-        frames: Frames = {**spec_frames(tables), **listed_frames(tables), "inputs": one_row}
-        if all(rule.kind in frames for rule in rules):
-            return _judge(run, "before", rules, tables, frames, lambda: frames, expected)[0]
-        live = run.access(specs.environment).with_broker_answers(live)  # defaults that only brokers know
-        gates = replace(tables, head=live)
-        to_count = {**frames, **frames_to_count(gates, known, rules)}
-        to_name = lambda: {**frames, **frames_to_name(gates, known)}  # noqa: E731 - typed by its use
-        return _judge(run, "before", rules, tables, to_count, to_name, expected)[0]
+    if engine is PYTHON:
+        judged = judge_rows(rules, rows_before(desired, live, environment, inputs), expected)
+    else:
+        from topicops.features.quality.edges.in_spark import judge_before
+
+        if any(rule.own and rule.kind != "spec" for rule in rules):
+            live = run.access(environment).with_broker_answers(live)  # defaults that only brokers know
+        judged = judge_before(run, rules, live, inputs, Afterwards(managed=desired.topics.keys()), expected)
+    return _kept(run, "before", rules, judged, live, started)
 
 
-def after(run: EnvironmentRun) -> QualityReport:
+def after(run: EnvironmentRun, engine: DiffEngine) -> QualityReport:
     """``quality-after.json`` and ``facts-after.json``: is the cluster healthy? Over a fresh snapshot with states.
 
     Rows that were wrong in the run's first snapshot already are counted apart from new ones.
     """
-    from topicops.features.spark.edges.session import spark_application
-
-    with spark_application(connections=run.connections, progress=run.progress):
-        return _after(run)
+    with engine.beside(run.connections, run.progress):
+        return _after(run, engine)
 
 
-def _after(run: EnvironmentRun) -> QualityReport:
+def _after(run: EnvironmentRun, engine: DiffEngine) -> QualityReport:
     from topicops.edges.tables.topics import read_identities
-    from topicops.features.spark.edges.comparison import counted, counts_of
-    from topicops.features.spark.edges.frames import RunTables
-    from topicops.features.spark.edges.session import spark_session
 
     environment, folder = read_environment(run), run.known_tables().below("after")
     note_reading(run, run.home, "after")
@@ -104,6 +85,7 @@ def _after(run: EnvironmentRun) -> QualityReport:
     with access.reader() as reader, access.broker_views() as brokers:
         live = access.with_broker_answers(snapshot_into(folder, reader, environment.spec.cluster.release, states=True))
         differences = differing_topics(live, reader=reader, brokers=brokers, clock=Clock())
+    started = time.monotonic()
     memory, identities = IDENTITIES.of(run.home, live.cluster_id), dict(read_identities(folder))
     known_before = memory.read()
     # Of the topics that had another one when quality was last checked.
@@ -120,54 +102,18 @@ def _after(run: EnvironmentRun) -> QualityReport:
     )
     first = replace(run.read_live(), broker_defaults=live.broker_defaults, releases=live.releases)
     was_so = replace(known, deleted=(), known_identities=None, differences=None)
-    rules = rules_of("after", environment.spec)
-    with spark_session(connections=run.connections) as spark:
-        name = f"{run.environment} {run.name}"
-        tables, earlier = RunTables(spark, folder, live, name), RunTables(spark, run.known_tables(), first, name)
-        found, beside = _judge(
-            run,
-            "after",
-            rules,
-            tables,
-            frames_to_count(tables, known, rules),
-            partial(frames_to_name, tables, known),
-            expected_after(live, differences),
-            earlier=partial(frames_to_name, earlier, was_so) if first.has_states else None,
-            beside=counted(tables),
-        )
-        keep_facts(run, "after", facts_of(counts_of(beside), live), folder)
+    rules, expected = rules_of("after", environment.spec), expected_after(live, differences)
+    if engine is PYTHON:
+        earlier = rows_after(first, was_so) if first.has_states else None
+        judged, counts = judge_rows(rules, rows_after(live, known), expected, earlier=earlier), partition_counts(live)
+    else:
+        from topicops.features.quality.edges.in_spark import judge_after
+
+        judged, counts = judge_after(run, rules, live, known, expected, first=first, was_so=was_so)
+    found = _kept(run, "after", rules, judged, live, started)
+    keep_facts(run, "after", facts_of(counts, live), folder)
     memory.write(identities)
     return found
-
-
-def frames_to_count(tables: RunTables, known: Afterwards, rules: Iterable[Rule] = ()) -> Frames:
-    """Return the rows of each kind for counting: alike partitions are one row, unless a rule reads topic or number."""
-    from topicops.features.quality.edges.rows import alike_frames, partition_frame
-
-    frames: Frames = {**_frames_of_topics(tables, known), **alike_frames(tables)}
-    own = [rule.shows.split(", ") for rule in rules if rule.own and rule.kind == "partition"]
-    reads_key = any("topic" in shown or "partition" in shown for shown in own)
-    return {**frames, "partition": partition_frame(tables)} if reads_key else frames
-
-
-def frames_to_name(tables: RunTables, known: Afterwards) -> Frames:
-    """Return all rows of each kind, each under its own name."""
-    from topicops.features.quality.edges.rows import partition_frame
-
-    return {**frames_to_count(tables, known), "partition": partition_frame(tables)}
-
-
-def _frames_of_topics(tables: RunTables, known: Afterwards) -> Frames:
-    from topicops.features.quality.edges.rows import rows_frame, topic_frames
-
-    small: dict[RowKind, Sequence[tuple[object, ...]]] = {
-        "deletion": deletion_rows(tables.head, known),
-        "cluster": [cluster_row(tables.head, known)],
-    }
-    if known.differences is not None:
-        small["difference"] = list(known.differences.items())
-    frames = {kind: rows_frame(tables.spark, kind, rows) for kind, rows in small.items()}
-    return {**topic_frames(tables, known), **frames}
 
 
 def expected_of_cluster(live: ClusterSnapshot) -> Mapping[RowKind, int]:
@@ -180,41 +126,34 @@ def expected_after(live: ClusterSnapshot, differences: Mapping[str, str]) -> Map
     return {**expected_of_cluster(live), "deletion": len(live.deleting), "difference": len(differences), "cluster": 1}
 
 
-def _judge(
+def _kept(
     run: EnvironmentRun,
     suite: QualitySuite,
     rules: Sequence[Rule],
-    tables: RunTables,
-    to_count: Frames,
-    to_name: Callable[[], Frames],
-    expected: Mapping[RowKind, int],
-    *,
-    earlier: Callable[[], Frames] | None = None,
-    beside: DataFrame | None = None,
-) -> tuple[QualityReport, Sequence[Mapping[str, Any]]]:
-    """Judge the rows by the rules of a suite, and keep the report; also give the rows of ``beside``."""
+    judged: Judged,
+    live: ClusterSnapshot,
+    started: float,
+) -> QualityReport:
+    """Let Great Expectations validate the measures, and keep the report."""
     from topicops.edges.tables.results import write_quality
-    from topicops.features.quality.edges.measuring import judge_rows, results_of
     from topicops.features.quality.edges.validation import failed_rules
 
-    started = time.monotonic()
-    with tables.step(f"quality_{suite}", rows=sum(expected.values())):
-        judged = judge_rows(rules, to_count, to_name, expected, earlier=earlier, beside=beside)
     project = scratch_folder(run.home) / "great-expectations" / run.environment
     failed = failed_rules(project, f"{run.environment}-{suite}", rules, judged.measures, run=run.name)
     results = results_of(rules, judged, failed)
     found = QualityReport(
         suite=suite,
         environment=run.environment,
-        cluster_id=tables.head.cluster_id,
+        cluster_id=live.cluster_id,
         run=run.name,
         checked_at=now(),
         seconds=round(time.monotonic() - started, 3),
         results=results,
     )
     run.store.write_value(quality_file(suite), found)
-    write_quality(tables.folder, results)
-    return found, judged.beside
+    tables = run.known_tables()
+    write_quality(tables if suite == "before" else tables.below("after"), results)
+    return found
 
 
 def differing_topics(

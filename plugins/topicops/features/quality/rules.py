@@ -1,13 +1,15 @@
-"""The quality rules, conditions in SQL for every row of one kind, and the kinds of rows with those that need no table.
+"""The quality rules, conditions for every row of one kind, and the kinds of rows with those that need no table.
+
+A condition is there twice: in SQL for Spark, and as a function. A test judges the same worlds both ways.
 
 A new rule is one entry here, its code in ``model/codes.py`` and one section in docs/reference/quality.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from topicops.features.spark.partition_health import HOLDS
 from topicops.model.cluster.snapshot import STUCK_AFTER_MS, ClusterSnapshot
@@ -15,6 +17,7 @@ from topicops.model.codes import CODES, Code
 from topicops.model.runs.facts import PartitionRow
 from topicops.model.runs.results import QualitySuite
 from topicops.model.specs.environment import Environment, EnvironmentSpec, QualityRule, RuleSeverity
+from topicops.steps.facts import BROKERS_AT_FAULT
 from topicops.steps.specs.conditions import read_condition
 
 RowKind = Literal[
@@ -199,8 +202,10 @@ class Rule:
     kind: RowKind
     holds: str
     """Spark SQL, true for a good row; null counts as false."""
+    is_met: Callable[[Any], bool]
+    """The same condition, for one row in this process."""
     shows: str = ""
-    """Columns of a failing row shown besides its key: columns with ", " between them, or ``<expression> AS <name>``."""
+    """Columns of a failing row shown besides its key, with ", " between them; ``a AS b`` gives another name."""
     own: QualityRule | None = None
     """The rule as an environment's file has it; None means a rule of topicops."""
 
@@ -215,50 +220,77 @@ class Rule:
         return self.own.runbook if self.own else CODES[self.id].page
 
 
+def _of_partition(code: Code, severity: RuleSeverity, shows: str) -> Rule:
+    """Make a rule about a partition's health, as facts count it."""
+    at_fault = BROKERS_AT_FAULT[code]
+    return Rule(code, severity, "after", "partition", HOLDS[code], lambda row: at_fault(row) is None, shows)
+
+
 # fmt: off
 BEFORE = (
-    Rule(Code.Q01, "critical", "before", "spec", "described = 1"),
+    Rule(Code.Q01, "critical", "before", "spec", "described = 1", lambda row: row.described == 1),
     Rule(Code.Q02, "critical", "before", "listed",
-         "is_unstable OR (listed_partitions > 0 AND empty_partitions = 0)", "listed_partitions, empty_partitions"),
+         "is_unstable OR (listed_partitions > 0 AND empty_partitions = 0)",
+         lambda row: row.is_unstable or (row.listed_partitions > 0 and row.empty_partitions == 0),
+         "listed_partitions, empty_partitions"),
     Rule(Code.Q03, "critical", "before", "inputs",
-         "topics >= topics_at_least", "topics, topics_last_good, topics_at_least"),
-    Rule(Code.Q04, "critical", "before", "spec", "trim(owner) <> ''"),
-    Rule(Code.Q05, "critical", "before", "spec_config", "spec_problem = ''", "spec_problem AS problem"),
-    Rule(Code.Q06, "warning", "before", "live_config", "live_problem = ''", "live_problem AS problem"),
+         "topics >= topics_at_least", lambda row: row.topics >= row.topics_at_least,
+         "topics, topics_last_good, topics_at_least"),
+    Rule(Code.Q04, "critical", "before", "spec", "trim(owner) <> ''", lambda row: row.owner.strip(" ") != ""),
+    Rule(Code.Q05, "critical", "before", "spec_config",
+         "spec_problem = ''", lambda row: row.spec_problem == "", "spec_problem AS problem"),
+    Rule(Code.Q06, "warning", "before", "live_config",
+         "live_problem = ''", lambda row: row.live_problem == "", "live_problem AS problem"),
     Rule(Code.Q07, "critical", "before", "inputs",
-         "live_brokers >= min_live_brokers", "live_brokers, min_live_brokers"),
-    Rule(Code.Q08, "critical", "before", "inputs", "has_controller", "live_brokers"),
+         "live_brokers >= min_live_brokers", lambda row: row.live_brokers >= row.min_live_brokers,
+         "live_brokers, min_live_brokers"),
+    Rule(Code.Q08, "critical", "before", "inputs", "has_controller", lambda row: row.has_controller, "live_brokers"),
     Rule(Code.Q09, "warning", "before", "listed",
-         "offline_partitions = 0", "offline_partitions, listed_partitions AS partitions"),
+         "offline_partitions = 0", lambda row: row.offline_partitions == 0,
+         "offline_partitions, listed_partitions AS partitions"),
     Rule(Code.Q10, "warning", "before", "inputs",
-         "brokers_without_rack IN (0, live_brokers)", "brokers_without_rack, live_brokers"),
+         "brokers_without_rack IN (0, live_brokers)", lambda row: row.brokers_without_rack in (0, row.live_brokers),
+         "brokers_without_rack, live_brokers"),
 )
 
 AFTER = (
-    Rule(Code.Q11, "critical", "after", "partition", HOLDS[Code.Q11], "leader, replicas"),
-    Rule(Code.Q12, "warning", "after", "partition", HOLDS[Code.Q12], "missing_replicas, isr"),
-    Rule(Code.Q13, "critical", "after", "partition", HOLDS[Code.Q13], "isr, min_isr"),
-    Rule(Code.Q14, "warning", "after", "deletion", "age_ms < stuck_from_ms", "age_ms"),
-    Rule(Code.Q15, "warning", "after", "partition", HOLDS[Code.Q15], "replicas, racks_used, racks_possible"),
+    _of_partition(Code.Q11, "critical", "leader, replicas"),
+    _of_partition(Code.Q12, "warning", "missing_replicas, isr"),
+    _of_partition(Code.Q13, "critical", "isr, min_isr"),
+    Rule(Code.Q14, "warning", "after", "deletion",
+         "age_ms < stuck_from_ms", lambda row: row.age_ms < row.stuck_from_ms, "age_ms"),
+    _of_partition(Code.Q15, "warning", "replicas, racks_used, racks_possible"),
     Rule(Code.Q16, "warning", "after", "broker",
-         f"(preferred - led) * 100 <= {IMBALANCE_PERCENT} * preferred", "preferred, led"),
+         f"(preferred - led) * 100 <= {IMBALANCE_PERCENT} * preferred",
+         lambda row: (row.preferred - row.led) * 100 <= IMBALANCE_PERCENT * row.preferred, "preferred, led"),
     Rule(Code.Q17, "critical", "after", "topic",
          "partitions > 0 AND lowest_partition = 0 AND highest_partition = partitions - 1",
+         lambda row: row.partitions > 0 and row.lowest_partition == 0 and row.highest_partition == row.partitions - 1,
          "partitions, lowest_partition, highest_partition"),
     Rule(Code.Q18, "warning", "after", "topic",
-         "fewest_replicas = most_replicas OR is_own_move", "fewest_replicas, most_replicas"),
+         "fewest_replicas = most_replicas OR is_own_move",
+         lambda row: row.fewest_replicas == row.most_replicas or row.is_own_move, "fewest_replicas, most_replicas"),
     Rule(Code.Q19, "warning", "after", "topic",
-         "min_insync_replicas <= fewest_replicas", "min_insync_replicas, fewest_replicas"),
-    Rule(Code.Q20, "warning", "after", "config_znode", "has_topic"),
-    Rule(Code.Q21, "warning", "after", "topic", "NOT is_reassigning OR is_own_move"),
-    Rule(Code.Q22, "warning", "after", "topic", "is_reassigning OR is_own_move OR NOT is_throttled"),
-    Rule(Code.Q23, "critical", "after", "difference", "differences = ''", "differences"),
+         "min_insync_replicas <= fewest_replicas", lambda row: row.min_insync_replicas <= row.fewest_replicas,
+         "min_insync_replicas, fewest_replicas"),
+    Rule(Code.Q20, "warning", "after", "config_znode", "has_topic", lambda row: row.has_topic),
+    Rule(Code.Q21, "warning", "after", "topic",
+         "NOT is_reassigning OR is_own_move", lambda row: not row.is_reassigning or row.is_own_move),
+    Rule(Code.Q22, "warning", "after", "topic",
+         "is_reassigning OR is_own_move OR NOT is_throttled",
+         lambda row: row.is_reassigning or row.is_own_move or not row.is_throttled),
+    Rule(Code.Q23, "critical", "after", "difference",
+         "differences = ''", lambda row: row.differences == "", "differences"),
     Rule(Code.Q24, "critical", "after", "topic",
-         "NOT is_managed OR is_own OR known_identity IS NULL OR identity = known_identity", "known_identity, identity"),
+         "NOT is_managed OR is_own OR known_identity IS NULL OR identity = known_identity",
+         lambda row: not row.is_managed or row.is_own or row.known_identity in (None, row.identity),
+         "known_identity, identity"),
     Rule(Code.Q25, "warning", "after", "cluster",
-         "unmanaged * 100 <= unmanaged_percent * live_topics", "unmanaged, live_topics AS topics, unmanaged_percent"),
-    Rule(Code.Q26, "critical", "after", "partition", HOLDS[Code.Q26], "leader, isr"),
-    Rule(Code.Q27, "warning", "after", "partition", HOLDS[Code.Q27], "dead_replicas"),
+         "unmanaged * 100 <= unmanaged_percent * live_topics",
+         lambda row: row.unmanaged * 100 <= row.unmanaged_percent * row.live_topics,
+         "unmanaged, live_topics AS topics, unmanaged_percent"),
+    _of_partition(Code.Q26, "critical", "leader, isr"),
+    _of_partition(Code.Q27, "warning", "dead_replicas"),
 )
 # fmt: on
 
@@ -275,7 +307,12 @@ def rules_of(suite: QualitySuite, environment: EnvironmentSpec | None = None) ->
 def _own_rule(rule: QualityRule, suite: QualitySuite) -> Rule:
     """Show the columns that the condition reads. Raises ``UsageError``."""
     condition = read_condition(rule.holds, rule.level)
-    return Rule(rule.id, rule.severity, suite, rule.level, condition.sql, ", ".join(condition.columns), own=rule)
+    shows = ", ".join(condition.columns)
+    return Rule(rule.id, rule.severity, suite, rule.level, condition.sql, _only_in_spark, shows, own=rule)
+
+
+def _only_in_spark(_: object) -> bool:
+    raise AssertionError("a condition in SQL is judged by Spark")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,9 @@ from topicops.edges.extras import has_extra
 from topicops.features.shared.java import pyspark_jars
 from topicops.features.spark.settings import SETTING
 from topicops.flow.engines import PYTHON, Progress
-from topicops.flow.runs.run import Engine, Run
+from topicops.flow.runs.run import Run
 from topicops.flow.runs.values import Comparison
+from topicops.model.choices import Engine
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import LocalClusterError
 from topicops.model.ports import ConnectionSource

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from topicops.edges.connections.lookup import from_environment
 from topicops.edges.durable_files import as_artifact_error, make_folder
@@ -55,8 +55,6 @@ COMMIT_ADDRESS = "commit-address.txt"
 HOME_NOT_SET = "each copy of the repository has its own audit log, journals and topic count"
 KINDS = ("all", *ACTIONS)
 """Kinds of change that one task of a run applies."""
-Engine = Literal["spark", "python"]
-EngineChoice = Literal["auto", "spark", "python"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

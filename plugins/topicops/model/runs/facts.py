@@ -13,6 +13,7 @@ from topicops.model.cluster.health import health_of
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
 from topicops.model.json_types import FormatVersion
+from topicops.model.memory import in_turn
 from topicops.model.plans.delta import TopicClass
 from topicops.model.specs.topic_config import min_insync_replicas, needed_in_sync
 
@@ -175,14 +176,15 @@ class PartitionRow(NamedTuple):
     """Over how many racks these replicas could be spread; 0 where a broker's rack is not known."""
 
 
-def partition_rows(live: ClusterSnapshot) -> list[PartitionRow]:
-    """One row per partition, without topics that are being deleted.
+def partition_rows(live: ClusterSnapshot) -> Iterator[PartitionRow]:
+    """Yield one row per partition, without topics that are being deleted.
 
     Raises ``ValueError``: The snapshot has no partition states.
     """
     spread = cache(partial(_spread, live))  # many partitions share few sets of replicas
-    staying = (topic for name, topic in live.topics.items() if name not in live.deleting)
-    return [row for topic in staying for row in _rows_of_topic(live, topic, spread)]
+    for topic in in_turn(live.topics):
+        if topic.name not in live.deleting:
+            yield from _rows_of_topic(live, topic, spread)
 
 
 class _Spread(NamedTuple):

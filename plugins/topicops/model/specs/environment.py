@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic.alias_generators import to_camel
 
-from topicops.model.choices import Lease, Source
+from topicops.model.choices import EngineChoice, Lease, Source
 from topicops.model.release import USUAL, Release
 from topicops.model.specs.diagnostics import Location
 
@@ -337,6 +337,9 @@ class Airflow(Written):
     full_check_every: timedelta = timedelta(hours=1)
     """A run in which nothing differs from the last good one ends early; after this time the next run makes every check
     again."""
+    engine: EngineChoice = "auto"
+    """What compares files and cluster in a DAG's run, and judges its rules: `spark`, `python`, or `auto`: Spark where
+    it is faster, and for `quality.rules`. Both find the same."""
     fail_on: tuple[Literal["unhealthy"], ...] = ()
     """`[unhealthy]`: a run fails when the cluster is not healthy at its end, so that Airflow's first page shows it. By
     default such a run is green, and the notifiers are told."""

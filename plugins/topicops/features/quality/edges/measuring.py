@@ -6,51 +6,24 @@ A frame of measures has one row for each rule: that is what Great Expectations v
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from topicops.features.quality.edges.rows import TIMES, Frames
+from topicops.features.quality.measures import MOST_EXAMPLES, FailingRows, Judged, Measure, broken_rules, measures_of
 from topicops.features.quality.rules import LAYOUTS, RowKind, Rule
 from topicops.features.spark.edges.causes import reason_of
 from topicops.features.spark.edges.session import arrow_rows
 from topicops.features.spark.settings import without_secrets
 from topicops.model.errors import TopicopsError
-from topicops.model.runs.results import FailingRow, QualityResult
+from topicops.model.runs.results import FailingRow
 
-MOST_EXAMPLES = 20
 SO_BEFORE = "so_before"
-
-
-class Measure(NamedTuple):
-    """What was counted for one rule."""
-
-    rule: str
-    rows_checked: int
-    rows_failed: int
-
-
-class FailingRows(NamedTuple):
-    old: int | None
-    """Number of them that failed before the changes too; None means that this is not known."""
-    examples: tuple[FailingRow, ...]
-
-
-_NONE_FAILS = FailingRows(None, ())
-
-
-class Judged(NamedTuple):
-    """What Spark found, for the rules of a suite."""
-
-    measures: Sequence[Measure]
-    """A measure for each rule, in the order of the rules."""
-    failing: Mapping[str, FailingRows]
-    """The rows that break a rule, for each rule that is broken."""
-    beside: Sequence[Mapping[str, Any]]
 
 
 def judge_rows(
@@ -61,7 +34,7 @@ def judge_rows(
     *,
     earlier: Callable[[], Frames] | None = None,
     beside: DataFrame | None = None,
-) -> Judged:
+) -> tuple[Judged, Sequence[Mapping[str, Any]]]:
     """Count the rows of each rule in one action, and name the rows that break one in one more.
 
     Args:
@@ -69,35 +42,17 @@ def judge_rows(
         to_name: Gives the same rows, each under its own name; called only when a rule fails.
         expected: How many rows of a kind Spark must have looked at, where Python knows it.
         earlier: Gives the rows before the changes, in the same way; None means that they are not known.
-        beside: Rows that the first action gives too; their columns have names of their own.
+        beside: Rows that the first action gives too, and that are returned; their columns have names of their own.
 
     Raises ``TopicopsError`` when Spark did not look at all rows.
     """
     counting = measures_frame(rules, to_count)
     found = arrow_rows(counting if beside is None else one_frame([counting, beside])).to_pylist()
-    measures = _measures(rules, [row for row in found if row["rule"] is not None], expected)
-    broken = [rule for rule, measure in zip(rules, measures, strict=True) if measure.rows_failed]
+    counted = [Measure(*(row[name] for name in Measure._fields)) for row in found if row["rule"] is not None]
+    measures = measures_of(rules, counted, expected)
+    broken = broken_rules(rules, measures)
     failing = name_rows(to_name(), broken, earlier() if earlier else {}) if broken else {}
-    return Judged(measures, failing, [row for row in found if row["rule"] is None])
-
-
-def results_of(rules: Sequence[Rule], judged: Judged, failed: Collection[str]) -> tuple[QualityResult, ...]:
-    """Return a result for each rule; ``failed`` are the rules of which Great Expectations says so."""
-    return tuple(
-        QualityResult(
-            rule=rule.id,
-            title=rule.title,
-            severity=rule.severity,
-            success=rule.id not in failed,
-            rows_checked=measure.rows_checked,
-            rows_failed=measure.rows_failed,
-            rows_failed_before=failing.old,
-            runbook=rule.runbook,
-            examples=failing.examples,
-        )
-        for rule, measure in zip(rules, judged.measures, strict=True)
-        for failing in (judged.failing.get(rule.id, _NONE_FAILS),)
-    )
+    return Judged(measures, failing), [row for row in found if row["rule"] is None]
 
 
 def measures_frame(rules: Iterable[Rule], frames: Frames) -> DataFrame:
@@ -141,23 +96,6 @@ def one_frame(frames: Iterable[DataFrame]) -> DataFrame:
 
 def is_true(predicate: str) -> Column:
     return F.coalesce(F.expr(predicate), F.lit(False))
-
-
-def _measures(
-    rules: Sequence[Rule], counted: Iterable[Mapping[str, Any]], expected: Mapping[RowKind, int]
-) -> list[Measure]:
-    """Read the measures in the order of the rules; where there are no rows, none breaks the rule.
-
-    Raises ``TopicopsError`` when Spark did not check every row: the result would be worthless.
-    """
-    found = {row["rule"]: Measure(*(row[name] for name in Measure._fields)) for row in counted}
-    measures = [found.get(rule.id, Measure(rule.id, 0, 0)) for rule in rules]
-    for rule, measure in zip(rules, measures, strict=True):
-        if measure.rows_checked != expected.get(rule.kind, measure.rows_checked):
-            raise TopicopsError(
-                f"quality rule {rule.id}: Spark checked {measure.rows_checked} of {expected[rule.kind]} rows"
-            )
-    return measures
 
 
 def name_rows(frames: Frames, rules: Sequence[Rule], earlier: Frames) -> Mapping[str, FailingRows]:

@@ -23,7 +23,7 @@ from great_expectations.expectations.metadata_types import FailureSeverity
 from great_expectations.expectations.row_conditions import Column
 
 from topicops.edges.file_locks import locked
-from topicops.features.quality.edges.measuring import Measure
+from topicops.features.quality.measures import Measure
 from topicops.features.quality.rules import Rule
 from topicops.model.errors import TopicopsError
 from topicops.model.printable import first_line

@@ -135,6 +135,10 @@ def own_rules_can_be_judged(view: EnvironmentView) -> Iterator[Finding]:
     if len(written) > _MOST_RULES:
         summary, span = f"{len(written)} rules, and there may be {_MOST_RULES}", written[_MOST_RULES].span
         yield Finding(Code.OUT_OF_RANGE, view.environment_spec.file, span, summary)
+    airflow = view.environment_spec.section("airflow")
+    if written and airflow.get("engine", str) == "python":
+        remedy = "write `auto` or `spark`, or remove the rules"
+        yield airflow.finding(Code.OUT_OF_RANGE, "engine", "only Spark judges the conditions of quality.rules", remedy)
     for item in written:
         if not isinstance(rule := item.value, Section):
             continue
