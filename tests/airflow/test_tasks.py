@@ -664,14 +664,14 @@ def test_warnings_and_passed_rules_fail_nothing(tmp_path: Path, result: QualityR
     assert "Q04" in str(task.pushed["quality"])
 
 
-def test_the_rules_and_the_comparison_are_one_spark_application_and_the_task_diff_starts_none(tmp_path: Path) -> None:
+def test_the_rules_and_the_comparison_have_the_engine_once_and_the_task_diff_does_not_start_it(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path)
     planning.validate(site(flow), context(ScriptedTask()))
 
     planning.quality_before(site(flow), context(ScriptedTask()))
     planning.diff(site(flow), context(ScriptedTask()))
 
-    assert flow.in_spark == ["begin", "quality", "diff", "end"]
+    assert flow.in_engine == ["begin", "quality", "diff", "end"]
 
 
 def test_nothing_is_compared_after_a_critical_rule_has_failed(tmp_path: Path) -> None:
@@ -681,7 +681,7 @@ def test_nothing_is_compared_after_a_critical_rule_has_failed(tmp_path: Path) ->
     with pytest.raises(AirflowFailException, match="Q04"):
         planning.quality_before(site(flow), context(ScriptedTask()))
 
-    assert "diff" not in flow.in_spark
+    assert "diff" not in flow.in_engine
 
 
 # --- the report -------------------------------------------------------------------------------------------------------

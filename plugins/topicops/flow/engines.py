@@ -38,7 +38,9 @@ class DiffEngine(Protocol):
     needs_tables: bool
     """Whether the topics of the run are kept in tables."""
     from_topics: int
-    """Number of topics from which it is the default engine."""
+    """Number of topics from which it is the default engine of a plan."""
+    judges_from_topics: int
+    """Number of topics from which it is the default engine of a DAG's run, which judges every partition too."""
 
     @property
     def is_installed(self) -> bool:
@@ -60,6 +62,7 @@ class PythonEngine:
     setting = ""
     needs_tables = False
     from_topics = 0
+    judges_from_topics = 0
     is_installed = True
 
     def beside(self, *_: object) -> AbstractContextManager[None]:
@@ -85,11 +88,14 @@ class ChosenEngine:
         return f"{self.engine.name}: {self.why}" if self.why else self.engine.name
 
 
-def engine_for(choice: EngineChoice, topics: int, others: Sequence[DiffEngine]) -> ChosenEngine:
+def engine_for(
+    choice: EngineChoice, topics: int, others: Sequence[DiffEngine], *, judges: bool = False
+) -> ChosenEngine:
     """Return the engine that compares this many topics.
 
     Args:
         others: The installed engines beside plain Python.
+        judges: Whether quality rules are judged too.
 
     Raises ``UsageError`` where the engine that somebody chose is not installed with this topicops.
     """
@@ -99,8 +105,9 @@ def engine_for(choice: EngineChoice, topics: int, others: Sequence[DiffEngine]) 
             raise UsageError(f"engine {choice}: this installation of topicops has none; use --engine python")
         return ChosenEngine(engine)
     for engine in others:
-        least = f"{engine.from_topics:,} topics"
-        if topics < engine.from_topics:
+        from_topics = engine.judges_from_topics if judges else engine.from_topics
+        least = f"{from_topics:,} topics"
+        if topics < from_topics:
             unused = f"; {engine.setting} is not used" if os.environ.get(engine.setting) else ""
             return ChosenEngine(PYTHON, f"fewer than {least}{unused}")
         if not engine.is_installed:
@@ -118,7 +125,7 @@ def engine_of_run(run: EnvironmentRun, others: Sequence[DiffEngine]) -> ChosenEn
     if spec.airflow.engine == "auto" and spec.quality.rules:
         return ChosenEngine(engine_for("spark", 0, others).engine, "quality.rules are conditions in SQL")
     topics = max(len(run.read_desired().topics), len(run.read_live().topics))
-    return engine_for(spec.airflow.engine, topics, others)
+    return engine_for(spec.airflow.engine, topics, others, judges=True)
 
 
 def topics_to_compare(home: Place, validated: Validated) -> int:

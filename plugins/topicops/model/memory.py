@@ -41,12 +41,6 @@ def in_parts(topics: Mapping[str, Value], names: Sequence[str], *, size: int) ->
             yield {name: topics[name] for name in part}
 
 
-def in_turn(topics: Mapping[str, Value]) -> Iterator[Value]:
-    """Yield all values; those that are in a file are never held all together."""
-    for part in in_parts(topics, list(topics), size=TOPICS_AT_ONCE):
-        yield from part.values()
-
-
 class WithNewer(Mapping[str, Value]):
     """A mapping with some values that have changed since."""
 

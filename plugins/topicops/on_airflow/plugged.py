@@ -119,6 +119,13 @@ SECRETS: tuple[Callable[[], Iterable[str]], ...] = (
 """Functions that give secrets in variables of this process, for a log that can mask them."""
 
 
+def engine_of(run: EnvironmentRun) -> DiffEngine:
+    """Return the engine of a run, and say which it is. Raises ``UsageError``."""
+    chosen = engine_of_run(run, ENGINES)
+    run.progress(f"Compared and judged by {chosen}")
+    return chosen.engine
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
     """What the tasks of a DAG use."""
@@ -126,13 +133,7 @@ class Tools:
     flow: Flow = single_steps
     short_cuts: Sequence[ShortCut] = SHORT_CUTS
     quality: Sequence[Quality] = QUALITY
-
-
-def engine_of(run: EnvironmentRun) -> DiffEngine:
-    """Return the engine of a run, and say which it is. Raises ``UsageError``."""
-    chosen = engine_of_run(run, ENGINES)
-    run.progress(f"Compared and judged by {chosen}")
-    return chosen.engine
+    engine_of: Callable[[EnvironmentRun], DiffEngine] = engine_of
 
 
 def after_reading(run: EnvironmentRun) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
 from topicops.model.errors import TopicopsError
-from topicops.model.memory import in_turn
+from topicops.model.memory import TOPICS_AT_ONCE, in_parts
 from topicops.model.plans.delta import Delta, TopicClass
 from topicops.model.runs.facts import (
     CAUSES,
@@ -94,24 +95,29 @@ def owners_of(desired: Iterable[DesiredTopic]) -> Mapping[str, Owner]:
 def partition_counts(live: ClusterSnapshot, owners: Mapping[str, Owner] | None = None) -> PartitionCounts:
     """Return what is counted over all partitions of a snapshot with states."""
     alike, leaders = Counter[tuple[int, ...]](), Counter[int]()
-    for topic in in_turn(live.topics):
-        alike.update(topic.target_assignment.values())
-        leaders.update(_leaders(topic))
+    unhealthy, unhealthy_by_owner = Counter[tuple[str, int | None]](), Counter[Owner]()
+    for part in in_parts(live.topics, list(live.topics), size=TOPICS_AT_ONCE):
+        for topic in part.values():
+            alike.update(topic.target_assignment.values())
+            leaders.update(_leaders(topic))
+        for row in partition_rows(replace(live, topics=part)):
+            causes = list(_causes(row))
+            unhealthy.update(causes)
+            unhealthy_by_owner.update([(owners or {}).get(row.topic, _NOBODY)] if causes else [])
     racks = {broker: rack for broker, rack in live.racks.items() if rack is not None}
     replicas, preferred, rack_partitions = Counter[int](), Counter[int](), Counter[str]()
-    for row, partitions in alike.items():
-        for broker in row:
+    for brokers, partitions in alike.items():
+        for broker in brokers:
             replicas[broker] += partitions
-        preferred.update(dict.fromkeys(row[:1], partitions))
-        rack_partitions.update(dict.fromkeys((racks[broker] for broker in row if broker in racks), partitions))
-    broken = [(row.topic, causes) for row in partition_rows(live) if (causes := tuple(_causes(row)))]
+        preferred.update(dict.fromkeys(brokers[:1], partitions))
+        rack_partitions.update(dict.fromkeys((racks[broker] for broker in brokers if broker in racks), partitions))
     return PartitionCounts(
         replicas=replicas,
         preferred=preferred,
         leaders=leaders,
         rack_partitions=rack_partitions,
-        unhealthy=Counter(cause for _, causes in broken for cause in causes),
-        unhealthy_by_owner=Counter((owners or {}).get(topic, _NOBODY) for topic, _ in broken),
+        unhealthy=unhealthy,
+        unhealthy_by_owner=unhealthy_by_owner,
     )
 
 

@@ -12,15 +12,15 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from fakes.builders import healthy_states, live_topic, owner_counts, snapshot
+from fakes.builders import desired_topic, healthy_states, live_topic, owner_counts, snapshot
 from fakes.changes import create_topic, delete_topic
 from fixtures.random_worlds import World
 from fixtures.simulated import Simulated
 from topicops.edges.home.artifacts import runs_folder
 from topicops.edges.tables.results import write_cluster, write_delta, write_facts, write_quality
-from topicops.edges.tables.schemas import PARTITIONS, SCHEMAS, TOPICS
+from topicops.edges.tables.schemas import DESIRED, PARTITIONS, SCHEMAS, TOPICS
 from topicops.edges.tables.table_folder import TableFolder
-from topicops.edges.tables.topics import LiveTables
+from topicops.edges.tables.topics import LiveTables, desired_batch, read_desired_topics
 from topicops.flow import single_steps
 from topicops.flow.runs import run as run_module
 from topicops.flow.runs.run import EnvironmentRun, open_run
@@ -61,6 +61,13 @@ def test_tables_of_many_runs_are_one_data_set_and_rows_tell_their_run(simulated:
     tables = first.known_tables(), second.known_tables()
     assert tables[0].digest("desired", "topics", "partitions") == tables[1].digest("desired", "topics", "partitions")
     assert tables[0].read("topics").schema.names == SCHEMAS["topics"].names
+
+
+def test_a_table_that_has_a_topic_twice_is_refused(tmp_path: Path) -> None:
+    tables, orders = TableFolder.at(tmp_path), desired_topic("orders")
+    tables.write("desired", DESIRED, [desired_batch([orders, desired_topic("items"), orders], USUAL)])
+    with pytest.raises(ArtifactError, match="a table of this run has orders twice"):
+        read_desired_topics(tables)
 
 
 def test_a_table_whose_rows_are_others_has_another_digest(tmp_path: Path) -> None:

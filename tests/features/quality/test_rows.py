@@ -5,7 +5,7 @@ import pytest
 from fakes import builders
 from fakes.builders import USUAL_RELEASES, alike
 from fixtures.quality_rows import rows_after, rows_before
-from topicops.features.quality.rows import broker_rows, spec_rows
+from topicops.features.quality.rows import BrokerTally, spec_rows
 from topicops.features.quality.rules import (
     LAYOUTS,
     RULES,
@@ -150,7 +150,9 @@ def test_what_must_be_left_of_the_last_good_snapshot(topic_count: int, at_least:
 def test_a_broker_counts_the_partitions_that_prefer_it_and_those_of_them_that_it_leads() -> None:
     rows = {0: (1, 2), 1: (1, 3), 2: (9, 1)}
     live = snapshot(topic(assignment=rows, states={0: state(1, 1, 2), 1: state(3, 3), 2: state(1, 1)}))
-    assert broker_rows(live.brokers, partition_rows(live)) == [
+    tally = BrokerTally(live.brokers)
+    tally.count(partition_rows(live))
+    assert tally.rows() == [
         BrokerRow(1, preferred=2, led=1),
         BrokerRow(2, 0, 0),
         BrokerRow(3, 0, 0),

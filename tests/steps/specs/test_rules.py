@@ -694,6 +694,9 @@ ROWS: Mapping[Rule, Sequence[Row]] = {
         of_environment("an id with a capital letter", "TOP205", "Mine", own_rules("Mine")),
         of_environment("the id of a rule twice", "TOP205", "mine", own_rules("mine", "mine")),
         of_environment("a column that there is not", "TOP205", '"owners"', own_rules("mine", holds="owners")),
+        of_environment(
+            "conditions in SQL without Spark", "TOP205", "python", own_rules("mine") + "  airflow: {engine: python}\n"
+        ),
     ],
 }
 

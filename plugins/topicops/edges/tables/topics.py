@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, Generic, Self, TypeVar, cast
 
 import msgspec
@@ -16,6 +16,7 @@ import pyarrow as pa
 from topicops.edges.tables.schemas import DESIRED, PARTITIONS, TOPICS
 from topicops.edges.tables.table_folder import NewTable, TableFolder
 from topicops.model.cluster.snapshot import Assignment, LiveTopic, PartitionState, Tally, Totals, identity_of
+from topicops.model.errors import ArtifactError
 from topicops.model.json_types import known
 from topicops.model.plans.delta import DesiredRow, LiveRow, desired_row, live_row
 from topicops.model.release import Release
@@ -35,11 +36,14 @@ class RowsByTopic(Mapping[str, Value], Generic[Value]):
     """A mapping by name, in order. It holds all names, and the values that were asked for.
 
     The tables must stay as they are. ``hold`` reads many at once, and whoever asks for all values gets all of them
-    read; for one name alone the file is opened again.
+    read; for one name alone the file is opened again. Raises ``ArtifactError`` for a name that is there twice.
     """
 
     def __init__(self, names: Iterable[str], read: ReadTopics[Value]) -> None:
-        self._found: dict[str, Value | None] = dict.fromkeys(sorted(names))
+        rows = sorted(names)
+        self._found: dict[str, Value | None] = dict.fromkeys(rows)
+        if twice := next((one for one, other in pairwise(rows) if one == other), None):
+            raise ArtifactError(f"a table of this run has {twice} twice; start a new run")
         self._read = read
 
     def __len__(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from typing import Any
 
@@ -25,25 +25,45 @@ def judge_rows(
     Raises ``TopicopsError`` when there are not so many rows.
     """
     measures = measures_of(rules, _counted(rules, rows), expected)
-    failing = {rule.id: _failing_rows(rule, rows, earlier or {}) for rule in broken_rules(rules, measures)}
-    return Judged(measures, failing)
+    broken = broken_rules(rules, measures)
+    if not broken:
+        return Judged(measures, {})
+    before = _breaking(broken, earlier) if earlier else {}
+    breaking = _breaking(broken, rows)
+    return Judged(measures, {rule.id: _failing_rows(rule, breaking[rule.id], before.get(rule.id)) for rule in broken})
 
 
 def _counted(rules: Sequence[Rule], rows: Rows) -> Iterator[Measure]:
-    for kind, make in rows.items():
-        judged = [(rule.id, rule.is_met) for rule in rules if rule.kind == kind]
-        failed, checked = Counter[str](), 0
-        for row in make() if judged else ():
-            checked += 1
-            failed.update(rule for rule, is_met in judged if not is_met(row))
-        yield from (Measure(rule, checked, failed[rule]) for rule, _ in judged)
+    checked, failed = Counter[str](), Counter[str]()
+    for rule, found in _by_rule(rules, rows):
+        failed[rule.id] += sum(not rule.is_met(row) for row in found)
+        checked[rule.id] += len(found)
+    return (Measure(rule, checked[rule], failed[rule]) for rule in checked)
 
 
-def _failing_rows(rule: Rule, rows: Rows, earlier: Rows) -> FailingRows:
+def _by_rule(rules: Sequence[Rule], rows: Rows) -> Iterator[tuple[Rule, Collection[Any]]]:
+    """Yield each rule with the rows that it is about, as often as there are some."""
+    return ((rule, part[rule.kind]) for part in rows() for rule in rules if rule.kind in part)
+
+
+Breaking = Sequence[tuple[tuple[Any, ...], Any]]
+"""Rows that break a rule, each with its key."""
+
+
+def _breaking(rules: Sequence[Rule], rows: Rows) -> Mapping[str, Breaking]:
+    """Give the rows that break a rule; a rule is left out where there are no rows of its kind at all."""
+    found: dict[str, list[tuple[tuple[Any, ...], Any]]] = {}
+    for rule, some in _by_rule(rules, rows):
+        key = LAYOUTS[rule.kind].key
+        rows_of_key = ((tuple(getattr(row, name) for name in key), row) for row in some if not rule.is_met(row))
+        found.setdefault(rule.id, []).extend(rows_of_key)
+    return found
+
+
+def _failing_rows(rule: Rule, breaking: Breaking, before: Breaking | None) -> FailingRows:
     """Name the first rows in the order of their keys; those that did not fail earlier come first."""
-    is_known = rule.kind in earlier
-    before = {key for key, _ in _breaking(rule, earlier)} if is_known else frozenset()
-    failing = [(key in before, key, row) for key, row in _breaking(rule, rows)]
+    is_known, keys = before is not None, {key for key, _ in before or ()}
+    failing = [(key in keys, key, row) for key, row in breaking]
     first = nsmallest(MOST_EXAMPLES, failing, key=lambda found: found[:2])
     return FailingRows(
         old=sum(was_so for was_so, *_ in failing) if is_known else None,
@@ -51,12 +71,6 @@ def _failing_rows(rule: Rule, rows: Rows, earlier: Rows) -> FailingRows:
             FailingRow(row=_shown(rule, row), was_so_before=was_so if is_known else None) for was_so, _, row in first
         ),
     )
-
-
-def _breaking(rule: Rule, rows: Rows) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """Yield the rows that break the rule, each with its key."""
-    key = LAYOUTS[rule.kind].key
-    return ((tuple(getattr(row, name) for name in key), row) for row in rows[rule.kind]() if not rule.is_met(row))
 
 
 def _shown(rule: Rule, row: object) -> dict[str, object]:

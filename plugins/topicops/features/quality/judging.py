@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 
 from topicops.edges.home.audit_files import logged_topics
@@ -57,7 +58,7 @@ def before(run: EnvironmentRun, engine: DiffEngine) -> QualityReport:
     own: Mapping[RowKind, int] = {"spec": len(desired.topics), "listed": len(live.topics), "inputs": 1}
     expected = {**expected_of_cluster(live), **own}
     if engine is PYTHON:
-        judged = judge_rows(rules, rows_before(desired, live, environment, inputs), expected)
+        judged = judge_rows(rules, partial(rows_before, desired, live, environment, inputs), expected)
     else:
         from topicops.features.quality.edges.in_spark import judge_before
 
@@ -104,8 +105,9 @@ def _after(run: EnvironmentRun, engine: DiffEngine) -> QualityReport:
     was_so = replace(known, deleted=(), known_identities=None, differences=None)
     rules, expected = rules_of("after", environment.spec), expected_after(live, differences)
     if engine is PYTHON:
-        earlier = rows_after(first, was_so) if first.has_states else None
-        judged, counts = judge_rows(rules, rows_after(live, known), expected, earlier=earlier), partition_counts(live)
+        earlier = partial(rows_after, first, was_so) if first.has_states else None
+        judged = judge_rows(rules, partial(rows_after, live, known), expected, earlier=earlier)
+        counts = partition_counts(live)
     else:
         from topicops.features.quality.edges.in_spark import judge_after
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
 
 from topicops.features.quality.rules import (
     Afterwards,
@@ -23,56 +24,69 @@ from topicops.features.quality.rules import (
 )
 from topicops.model.cluster.health import health_of
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
-from topicops.model.memory import in_turn
+from topicops.model.memory import TOPICS_AT_ONCE, in_parts
+from topicops.model.release import Release
 from topicops.model.runs.facts import PartitionRow, partition_rows
 from topicops.model.specs.config_checks import config_problem, value_problem
 from topicops.model.specs.desired import Desired, DesiredTopic
 from topicops.model.specs.environment import Environment
 from topicops.model.specs.topic_config import THROTTLE_LISTS, min_insync_replicas
 
-Rows = Mapping[RowKind, Callable[[], Iterable[NamedTuple]]]
-"""Makes all rows of a kind, each time anew. A kind that is left out is not known."""
+Value = TypeVar("Value")
+Part = Mapping[RowKind, Collection[NamedTuple]]
+Rows = Callable[[], Iterable[Part]]
+"""Makes all rows of a suite anew, some of each kind at a time. A kind that never comes is not known."""
 
 
-def rows_before(desired: Desired, live: ClusterSnapshot, environment: Environment, inputs: InputsRow) -> Rows:
-    """Return the rows for: may the inputs be trusted, and is the cluster ready for changes?"""
+def rows_before(desired: Desired, live: ClusterSnapshot, environment: Environment, inputs: InputsRow) -> Iterator[Part]:
+    """Yield the rows for: may the inputs be trusted, and is the cluster ready for changes?"""
     release = environment.spec.cluster.release
-    return {
-        "spec": lambda: spec_rows(in_turn(desired.topics)),
-        "spec_config": lambda: (
-            SpecConfigRow(topic.name, config, value_problem(config, text, release))
-            for topic in in_turn(desired.topics)
-            for config, text in topic.configs.items()
-            if text is not None
-        ),
-        "listed": lambda: (_listed_row(live, topic) for topic in in_turn(live.topics)),
-        "live_config": lambda: (
-            LiveConfigRow(topic.name, config, config_problem(config, text, release))
-            for topic in in_turn(live.topics)
-            for config, text in topic.overrides.items()
-        ),
-        "inputs": lambda: [inputs],
+    yield {"inputs": [inputs]}
+    for specs in _parts(desired.topics):
+        yield {"spec": spec_rows(specs), "spec_config": [*_spec_config_rows(specs, release)]}
+    for topics in _parts(live.topics):
+        yield {
+            "listed": [_listed_row(live, topic) for topic in topics],
+            "live_config": [
+                LiveConfigRow(topic.name, config, config_problem(config, text, release))
+                for topic in topics
+                for config, text in topic.overrides.items()
+            ],
+        }
+
+
+def rows_after(live: ClusterSnapshot, afterwards: Afterwards) -> Iterator[Part]:
+    """Yield the rows for: is the result healthy? The snapshot must have partition states."""
+    brokers = BrokerTally(live.brokers)
+    for topics in _parts(live.topics):
+        partitions = [*partition_rows(replace(live, topics={topic.name: topic for topic in topics}))]
+        brokers.count(partitions)
+        yield {
+            "partition": partitions,
+            "topic": [_topic_row(live, topic, afterwards) for topic in topics],
+            "config_znode": [ConfigZnodeRow(topic.name, has_topic=True) for topic in topics if topic.overrides],
+        }
+    yield {
+        "partition": (),
+        "topic": (),
+        "broker": brokers.rows(),
+        "deletion": deletion_rows(live, afterwards),
+        "config_znode": [ConfigZnodeRow(name, has_topic=False) for name in live.orphan_configs],
+        "cluster": [cluster_row(live, afterwards)],
     }
+    if afterwards.differences is not None:
+        yield {"difference": [DifferenceRow(*found) for found in afterwards.differences.items()]}
 
 
-def rows_after(live: ClusterSnapshot, afterwards: Afterwards) -> Rows:
-    """Return the rows for: is the result healthy? The snapshot must have partition states."""
-    rows: dict[RowKind, Callable[[], Iterable[NamedTuple]]] = {
-        "partition": lambda: partition_rows(live),
-        "topic": lambda: (_topic_row(live, topic, afterwards) for topic in in_turn(live.topics)),
-        "broker": lambda: broker_rows(live.brokers, partition_rows(live)),
-        "deletion": lambda: deletion_rows(live, afterwards),
-        "config_znode": lambda: _config_znode_rows(live),
-        "cluster": lambda: [cluster_row(live, afterwards)],
-    }
-    if (differences := afterwards.differences) is not None:
-        rows["difference"] = lambda: (DifferenceRow(*found) for found in differences.items())
-    return rows
+def _parts(topics: Mapping[str, Value]) -> Iterator[Collection[Value]]:
+    return (part.values() for part in in_parts(topics, list(topics), size=TOPICS_AT_ONCE))
 
 
-def _config_znode_rows(live: ClusterSnapshot) -> Iterator[ConfigZnodeRow]:
-    yield from (ConfigZnodeRow(topic.name, has_topic=True) for topic in in_turn(live.topics) if topic.overrides)
-    yield from (ConfigZnodeRow(name, has_topic=False) for name in live.orphan_configs)
+def _spec_config_rows(topics: Iterable[DesiredTopic], release: Release) -> Iterator[SpecConfigRow]:
+    for topic in topics:
+        for config, text in topic.configs.items():
+            if text is not None:
+                yield SpecConfigRow(topic.name, config, value_problem(config, text, release))
 
 
 def spec_rows(topics: Iterable[DesiredTopic]) -> list[SpecRow]:
@@ -94,13 +108,20 @@ def spec_rows(topics: Iterable[DesiredTopic]) -> list[SpecRow]:
     ]
 
 
-def broker_rows(live: Collection[int], partitions: Iterable[PartitionRow]) -> list[BrokerRow]:
-    preferred, led = Counter(dict.fromkeys(live, 0)), Counter[int]()
-    for row in partitions:
-        if row.replicas:
-            preferred[row.replicas[0]] += 1
-            led[row.replicas[0]] += row.leader == row.replicas[0]
-    return [BrokerRow(broker, preferred[broker], led[broker]) for broker in sorted(preferred)]
+class BrokerTally:
+    """Counts, by broker, the partitions that prefer it, and those of them that it leads."""
+
+    def __init__(self, live: Collection[int]) -> None:
+        self._preferred, self._led = Counter(dict.fromkeys(live, 0)), Counter[int]()
+
+    def count(self, partitions: Iterable[PartitionRow]) -> None:
+        for row in partitions:
+            if row.replicas:
+                self._preferred[row.replicas[0]] += 1
+                self._led[row.replicas[0]] += row.leader == row.replicas[0]
+
+    def rows(self) -> list[BrokerRow]:
+        return [BrokerRow(broker, self._preferred[broker], self._led[broker]) for broker in sorted(self._preferred)]
 
 
 def _topic_row(live: ClusterSnapshot, topic: LiveTopic, afterwards: Afterwards) -> TopicRow:

@@ -13,7 +13,6 @@ from topicops.model.cluster.health import health_of
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
 from topicops.model.json_types import FormatVersion
-from topicops.model.memory import in_turn
 from topicops.model.plans.delta import TopicClass
 from topicops.model.specs.topic_config import min_insync_replicas, needed_in_sync
 
@@ -182,7 +181,7 @@ def partition_rows(live: ClusterSnapshot) -> Iterator[PartitionRow]:
     Raises ``ValueError``: The snapshot has no partition states.
     """
     spread = cache(partial(_spread, live))  # many partitions share few sets of replicas
-    for topic in in_turn(live.topics):
+    for topic in live.topics.values():
         if topic.name not in live.deleting:
             yield from _rows_of_topic(live, topic, spread)
 

@@ -29,7 +29,7 @@ from topicops.model.runs.results import IN_PLACE, NO_FAILURE, Check, Outcome, Ou
 from topicops.on_airflow.airflow_inside import count
 from topicops.on_airflow.for_dag_files import kafka_alias, kafka_asset, topic_asset, topics_alias
 from topicops.on_airflow.names import place_of, topic_address
-from topicops.on_airflow.plugged import after_reading, carry_on, engine_of
+from topicops.on_airflow.plugged import after_reading, carry_on
 from topicops.on_airflow.plugged_at_start import TELLERS
 from topicops.on_airflow.site import Site
 from topicops.on_airflow.tasks.opening import (
@@ -256,7 +256,7 @@ def quality_after(site: Site, context: Context) -> XComValue:
             require_something_sent(run)
         shown: XComValue = {}
         for quality in tools.quality:
-            shown = show_quality(quality.after(run, engine_of(run)), run, context)
+            shown = show_quality(quality.after(run, tools.engine_of(run)), run, context)
         return shown
 
 

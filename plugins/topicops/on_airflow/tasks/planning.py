@@ -39,7 +39,7 @@ from topicops.model.runs.results import (
 )
 from topicops.on_airflow.airflow_inside import count
 from topicops.on_airflow.names import place_of
-from topicops.on_airflow.plugged import Tools, after_reading, engine_of
+from topicops.on_airflow.plugged import Tools, after_reading
 from topicops.on_airflow.plugged_at_start import TELLERS
 from topicops.on_airflow.site import QUIET, SKIP, Site, duration_of
 from topicops.on_airflow.tasks.opening import (
@@ -122,7 +122,7 @@ def hand_over(result: RunResult, context: Context) -> None:
 def quality_before(site: Site, context: Context) -> XComValue:
     """Ask whether the inputs may be trusted, and compare: to start Spark again for ``diff`` costs more than both."""
     with opened(site, context) as (tools, run), ExitStack() as stack:
-        shown, engine = XComValue(), engine_of(run)
+        shown, engine = XComValue(), tools.engine_of(run)
         for quality in tools.quality:
             stack.enter_context(quality.beside(run, engine))
             shown = show_quality(quality.before(run, engine), run, context)
@@ -132,7 +132,7 @@ def quality_before(site: Site, context: Context) -> XComValue:
 
 def diff(site: Site, context: Context) -> XComValue:
     with opened(site, context) as (tools, run):
-        return tools.flow.diff_once(run, engine=engine_of(run))
+        return tools.flow.diff_once(run, engine=tools.engine_of(run))
 
 
 def plan(site: Site, context: Context) -> XComValue:
