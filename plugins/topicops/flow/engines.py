@@ -46,8 +46,16 @@ class DiffEngine(Protocol):
     def is_installed(self) -> bool:
         """Whether the packages that it needs are there."""
 
-    def beside(self, connections: ConnectionSource, progress: Progress, /) -> AbstractContextManager[None]:
-        """Start what the comparison needs, beside the work of the block."""
+    def beside(
+        self, connections: ConnectionSource, progress: Progress, run: Run | None = None, /
+    ) -> AbstractContextManager[None]:
+        """Start what the comparison needs, beside the work of the block; what was started early for ``run`` is used."""
+
+    def start_early(self, run: EnvironmentRun, /) -> None:
+        """Start what later tasks of the run need, which are other processes of this machine, and return at once."""
+
+    def end(self, run: EnvironmentRun, /) -> None:
+        """End what was started early. Raises nothing."""
 
     def compare(
         self, run: Run, desired: Desired, live: ClusterSnapshot, connections: ConnectionSource, /
@@ -67,6 +75,12 @@ class PythonEngine:
 
     def beside(self, *_: object) -> AbstractContextManager[None]:
         return nullcontext()
+
+    def start_early(self, _: EnvironmentRun, /) -> None:
+        """Nothing takes long."""
+
+    def end(self, _: EnvironmentRun, /) -> None:
+        """Nothing was started."""
 
     def compare(self, _: Run, desired: Desired, live: ClusterSnapshot, *__: object) -> Comparison:
         delta = diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))

@@ -126,6 +126,12 @@ def engine_of(run: EnvironmentRun) -> DiffEngine:
     return chosen.engine
 
 
+def end_engines(run: EnvironmentRun) -> None:
+    """End what an earlier task has started for this run."""
+    for engine in ENGINES:
+        engine.end(run)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
     """What the tasks of a DAG use."""

@@ -44,7 +44,7 @@ def beside(run: EnvironmentRun, engine: DiffEngine) -> Iterator[None]:
 
     A Spark of this machine starts while Great Expectations is imported; either takes seconds.
     """
-    with engine.beside(run.connections, run.progress):
+    with engine.beside(run.connections, run.progress, run):
         import_module("topicops.features.quality.edges.validation")
         yield
 
@@ -73,7 +73,7 @@ def after(run: EnvironmentRun, engine: DiffEngine) -> QualityReport:
 
     Rows that were wrong in the run's first snapshot already are counted apart from new ones.
     """
-    with engine.beside(run.connections, run.progress):
+    with engine.beside(run.connections, run.progress, run):
         return _after(run, engine)
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager, suppress
+from functools import partial
+from pathlib import Path
 
 from topicops.edges.extras import has_extra
+from topicops.edges.places import scratch_folder
 from topicops.features.shared.java import pyspark_jars
-from topicops.features.spark.settings import SETTING
+from topicops.features.spark.settings import DEFAULT_MEMORY, SETTING, spark_place
 from topicops.flow.engines import PYTHON, Progress
-from topicops.flow.runs.run import Run
+from topicops.flow.runs.run import EnvironmentRun, Run
 from topicops.flow.runs.values import Comparison
 from topicops.model.choices import Engine
 from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.errors import LocalClusterError
+from topicops.model.errors import LocalClusterError, TopicopsError
 from topicops.model.ports import ConnectionSource
 from topicops.model.specs.desired import Desired
 from topicops.steps.facts import counts_without_states, facts_of
@@ -47,10 +50,28 @@ class SparkEngine:
             return has_extra("spark") and (bool(os.environ.get(SETTING)) or pyspark_jars().is_dir())
         return False
 
-    def beside(self, connections: ConnectionSource, progress: Progress, /) -> AbstractContextManager[None]:
+    def beside(
+        self, connections: ConnectionSource, progress: Progress, run: Run | None = None, /
+    ) -> AbstractContextManager[None]:
+        from topicops.features.spark.edges.kept_driver import kept_driver
         from topicops.features.spark.edges.session import spark_application
 
-        return spark_application(connections=connections, progress=progress)
+        kept = partial(kept_driver, _folder(run)) if run else lambda: None
+        return spark_application(connections=connections, progress=progress, kept=kept)
+
+    def start_early(self, run: EnvironmentRun, /) -> None:
+        place = spark_place(None, run.connections)
+        if place.kind == "local":
+            from topicops.features.spark.edges.kept_driver import keep_driver
+
+            with suppress(TopicopsError):  # who needs it starts one, and says why that failed
+                keep_driver(_folder(run), place.memory or DEFAULT_MEMORY)
+
+    def end(self, run: EnvironmentRun, /) -> None:
+        if _folder(run).is_dir():
+            from topicops.features.spark.edges.kept_driver import end_kept
+
+            end_kept(_folder(run))
 
     def compare(
         self, run: Run, desired: Desired, live: ClusterSnapshot, connections: ConnectionSource, /
@@ -71,6 +92,11 @@ class SparkEngine:
                 with frames.step("facts", rows=live.partitions):
                     counts = count_partitions(frames, by_owner=True)
             return Comparison(delta=delta, facts=facts_of(counts, live, owned))
+
+
+def _folder(run: Run) -> Path:
+    """Return where the Spark writes that the tasks of a run share on this machine."""
+    return scratch_folder(run.store.folder) / "spark"
 
 
 SPARK = SparkEngine()

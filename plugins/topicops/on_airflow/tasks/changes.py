@@ -29,7 +29,7 @@ from topicops.model.runs.results import IN_PLACE, NO_FAILURE, Check, Outcome, Ou
 from topicops.on_airflow.airflow_inside import count
 from topicops.on_airflow.for_dag_files import kafka_alias, kafka_asset, topic_asset, topics_alias
 from topicops.on_airflow.names import place_of, topic_address
-from topicops.on_airflow.plugged import after_reading, carry_on
+from topicops.on_airflow.plugged import after_reading, carry_on, end_engines
 from topicops.on_airflow.plugged_at_start import TELLERS
 from topicops.on_airflow.site import Site
 from topicops.on_airflow.tasks.opening import (
@@ -267,6 +267,7 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
     """Report, and fail the run when any task, outcome or check failed. CI gets the XCom ``result`` also then."""
     failed, whole = failed_tasks(context), is_whole(context)
     with opened(site, context) as (tools, run):
+        end_engines(run)
         if failed and whole:
             note_end(tools, run, failed_tasks=failed)
         after_task(run)

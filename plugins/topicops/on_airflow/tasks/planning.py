@@ -90,6 +90,8 @@ def snapshot(site: Site, context: Context) -> XComValue:
         looks = (cut.look_for_quiet(run, mode=mode, full_because=full) for cut in tools.short_cuts)
         quiet = next(filter(None, looks), None)
         if quiet is None:
+            if mode != "drift":
+                tools.engine_of(run).start_early(run)
             return summary
         after_reading(run)
         if mode != "drift":

@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import psutil
 from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
@@ -38,7 +38,9 @@ from topicops.features.spark.settings import DEFAULT_MEMORY
 from topicops.model.errors import LocalClusterError, TopicopsError
 
 LOOPBACK = "127.0.0.1"
-_DRIVER_LOG = "driver.log"
+DRIVER_LOG = "driver.log"
+_ANSWER = "gateway"
+"""File in which the JVM tells its port and its secret."""
 _POLL_S = 0.1
 _LOG4J2 = Path(__file__).with_name("log4j2.properties")
 _TRAINING = Path(__file__).with_name("class_archive.py")
@@ -63,6 +65,11 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
+class JavaProcess(Protocol):
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float) -> int: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkDriver:
     """A running Java process, and the folder of all files that it writes."""
@@ -74,7 +81,7 @@ class SparkDriver:
 
     @property
     def log(self) -> Path:
-        return self.folder / _DRIVER_LOG
+        return self.folder / DRIVER_LOG
 
     def end(self, *, timeout_s: float) -> None:
         """End the JVM, and wait until it has written its archive."""
@@ -92,13 +99,16 @@ _CAUSE = re.compile(r'^(?:Exception in thread "main" |Caused by: |Error: )(?:[a-
 """Pattern of what Spark's script or Java says last, without the package of the error."""
 
 
-def local_driver(*, memory: str | None = None) -> SparkDriver:
-    """Return this machine's driver, started at the first call; it ends with this process. Its heap is 1 GB by default.
+def local_driver(*, memory: str | None = None, kept: Callable[[], SparkDriver | None] = lambda: None) -> SparkDriver:
+    """Return this machine's driver, found or started at the first call. Its heap is 1 GB by default.
+
+    Args:
+        kept: Gives the one that another process keeps; one that is started here ends with this process.
 
     Raises ``TopicopsError`` where there is no suitable Java, or the driver could not be started.
     """
     if not _started:
-        _started.append(_start_archived(driver_java(), _own_folder(), memory or DEFAULT_MEMORY))
+        _started.append(kept() or _start_archived(driver_java(), _own_folder(), memory or DEFAULT_MEMORY))
     return _started[0]
 
 
@@ -114,7 +124,7 @@ def has_ended(*, wait_s: float = 0.0) -> bool:
 def training_driver(archive: Path) -> SparkDriver:
     """Return the driver of this process, which will write ``archive`` when it ends."""
     options = (*local_options(folder := _own_folder()), f"-XX:ArchiveClassesAtExit={archive}")
-    _started.append(_start_local(driver_java(), folder, DEFAULT_MEMORY, options))
+    _started.append(_started_here(_local_start(driver_java(), folder, DEFAULT_MEMORY, options)))
     return _started[0]
 
 
@@ -135,7 +145,8 @@ def cluster_driver(settings: Mapping[str, str]) -> SparkDriver:
         home = Path(of_the_site.get("SPARK_HOME") or os.environ.get("SPARK_HOME") or pyspark_jars().parent)
         for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_API_MODE", "MASTER"):
             of_the_site.pop(name, None)  # TOPICOPS_SPARK says where Spark runs
-        _started.append(_start(home, arguments, folder, {**of_the_site, **_java_first(driver_java())}))
+        start = _start_of(home, arguments, folder, {**of_the_site, **_java_first(driver_java())})
+        _started.append(_started_here(start))
     return _started[0]
 
 
@@ -219,22 +230,28 @@ def archive_path(java: Path) -> Path:
 
 def _start_archived(java: Path, folder: Path, memory: str) -> SparkDriver:
     """Start from the archive, if there is one. One that is so damaged that the JVM ends is removed."""
-    archive, options = archive_path(java), local_options(folder)
-    if not mark_used(archive):
-        return _start_local(java, folder, memory, options)
+    archive = archive_path(java)
     try:
-        # The log says whether the archive fits.
-        from_archive = (f"-XX:SharedArchiveFile={archive}", f"-Xlog:cds:file={folder}/archive.log")
-        return _start_local(java, folder, memory, (*options, *from_archive))
+        return _started_here(archived_start(java, folder, memory))
     except TopicopsError:
+        if not archive.is_file():
+            raise
         _log.info("Spark's driver did not start from its class-data archive %s; it starts without", archive)
-    driver = _start_local(java, folder, memory, options)
+    driver = _started_here(_local_start(java, folder, memory, local_options(folder)))
     archive.unlink(missing_ok=True)
     return driver
 
 
-def _start_local(java: Path, folder: Path, memory: str, options: tuple[str, ...]) -> SparkDriver:
-    """Start a driver that takes no setting of another Spark or Hadoop on this machine."""
+def archived_start(java: Path, folder: Path, memory: str) -> Start:
+    """Return how a driver of this machine is started, from the archive if there is one."""
+    archive, options = archive_path(java), local_options(folder)
+    if mark_used(archive):  # the log says whether it fits
+        options += (f"-XX:SharedArchiveFile={archive}", f"-Xlog:cds:file={folder}/archive.log")
+    return _local_start(java, folder, memory, options)
+
+
+def _local_start(java: Path, folder: Path, memory: str, options: tuple[str, ...]) -> Start:
+    """Return the start of a driver that takes no setting of another Spark or Hadoop on this machine."""
     settings = {"spark.driver.memory": memory, "spark.driver.extraJavaOptions": shlex.join(options)}
     arguments = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     home = pyspark_jars().parent
@@ -246,7 +263,7 @@ def _start_local(java: Path, folder: Path, memory: str, options: tuple[str, ...]
         "SPARK_LOCAL_IP": LOOPBACK,
         "SPARK_LAUNCHER_OPTS": " ".join(_SMALL_JVM),
     }
-    return _start(home, arguments, folder, environment)
+    return _start_of(home, arguments, folder, environment)
 
 
 def local_options(folder: Path) -> tuple[str, ...]:
@@ -255,33 +272,57 @@ def local_options(folder: Path) -> tuple[str, ...]:
     return (*_SMALL_JVM, _FIRST_HEAP, log4j2_flag(), *places)
 
 
-def _start(home: Path, arguments: Sequence[str], folder: Path, changed: Mapping[str, str | None]) -> SparkDriver:
-    """Start a JVM by ``spark-submit``, in a session of its own: Ctrl-C reaches this process alone.
-
-    The JVM ends when its stdin is closed, at the latest with this process. None in ``changed`` removes a variable.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """How a JVM is started by ``spark-submit``. It ends when its stdin is closed.
 
     Source: pyspark.java_gateway#launch_gateway (4.3), which takes the environment from this process alone.
     """
-    _silence_py4j()
-    answer, log_file = folder / "gateway", folder / _DRIVER_LOG
-    own = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer)}
+
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    folder: Path
+    defaults: Path
+
+
+def _start_of(home: Path, arguments: Sequence[str], folder: Path, changed: Mapping[str, str | None]) -> Start:
+    """None in ``changed`` removes a variable."""
+    own = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folder / _ANSWER)}
     environment = {name: text for name, text in {**os.environ, **changed, **own}.items() if text is not None}
-    command = [str(home / "bin" / "spark-submit"), *arguments, "pyspark-shell"]
-    with log_file.open("ab") as log:
+    return Start(
+        command=[str(home / "bin" / "spark-submit"), *arguments, "pyspark-shell"],
+        environment=environment,
+        folder=folder,
+        defaults=Path(environment.get("SPARK_CONF_DIR") or home / "conf", "spark-defaults.conf"),
+    )
+
+
+def _started_here(start: Start) -> SparkDriver:
+    """Start a JVM that ends with this process, in a session of its own: Ctrl-C reaches this process alone."""
+    with (start.folder / DRIVER_LOG).open("ab") as log:
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, start_new_session=True
+            start.command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=start.environment, start_new_session=True
         )
+    driver = joined(process, start.folder, start.defaults)
+    if driver is None:
+        raise TopicopsError(f"Spark could not be started{_why_not_started(start.folder / DRIVER_LOG, start.defaults)}")
+    (start.folder / _ANSWER).unlink()
+    return driver
+
+
+def joined(process: JavaProcess, folder: Path, defaults: Path | None = None) -> SparkDriver | None:
+    """Connect to a JVM, once it says in its folder where; None where it ends before."""
+    _silence_py4j()
+    answer = folder / _ANSWER
     while process.poll() is None and not answer.is_file():
         time.sleep(_POLL_S)
-    defaults = Path(environment.get("SPARK_CONF_DIR") or home / "conf", "spark-defaults.conf")
-    if not answer.is_file():
-        raise TopicopsError(f"Spark could not be started{_why_not_started(log_file, defaults)}")
+    if process.poll() is not None:
+        return None
     with answer.open("rb") as found:
         port, secret = read_int(found), UTF8Deserializer().loads(found)  # type: ignore[no-untyped-call]
-    answer.unlink()
     gateway = _connected(str(port), str(secret))
     gateway.proc = process
-    return SparkDriver(gateway=gateway, folder=folder, defaults=defaults)
+    return SparkDriver(gateway=gateway, folder=folder, defaults=defaults or folder / "no-settings")
 
 
 def _why_not_started(log: Path, defaults: Path) -> str:
@@ -354,23 +395,32 @@ def _java_first(java: Path) -> dict[str, str | None]:
 
 
 def _own_folder() -> Path:
-    """Return a new folder for all that the driver writes. Raises ``TopicopsError`` where it cannot write, or not much.
-
-    Without room, Java starts and hangs until the time is over.
-    """
-    try:
+    """Return a new folder for all that the driver writes. Raises ``TopicopsError`` as ``require_room``."""
+    with _told_of_a_disk():
         folder = Path(tempfile.mkdtemp(prefix="topicops-spark-"))
-        atexit.register(_remove, folder)
+    atexit.register(_remove, folder)
+    require_room(folder)
+    return folder
+
+
+def require_room(folder: Path) -> None:
+    """Raise ``TopicopsError`` where nothing can be written, or not much: Java would start and hang until the end."""
+    with _told_of_a_disk():
         write_atomically(folder / "room", bytes(1 << 20), is_durable=False)
         (folder / "room").unlink()
         free = shutil.disk_usage(folder).free
+    if free < _ROOM_BYTES:
+        raise TopicopsError(f"Spark has {free >> 20} MB for its files in {folder.parent}; {_TMPDIR_HELPS}")
+
+
+@contextmanager
+def _told_of_a_disk() -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         reason = error.strerror or str(error)
         place = error.filename or tempfile.gettempdir()
         raise TopicopsError(f"Spark cannot write its files: {reason}: {place}; {_TMPDIR_HELPS}") from error
-    if free < _ROOM_BYTES:
-        raise TopicopsError(f"Spark has {free >> 20} MB for its files in {folder.parent}; {_TMPDIR_HELPS}")
-    return folder
 
 
 def _remove(folder: Path) -> None:

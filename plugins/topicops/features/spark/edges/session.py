@@ -7,7 +7,7 @@ import os
 import re
 import socket
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -128,9 +128,14 @@ def spark_session(
 
 @contextmanager
 def spark_application(
-    *, connections: ConnectionSource = from_environment, progress: Progress = no_progress
+    *,
+    connections: ConnectionSource = from_environment,
+    progress: Progress = no_progress,
+    kept: Callable[[], SparkDriver | None] = lambda: None,
 ) -> Iterator[None]:
     """Keep one application for all of a block: each ``spark_session`` in it has the same session.
+
+    ``kept`` gives a Spark of this machine that another process keeps, where there is one.
 
     A Spark of this machine starts beside the block's other work, and the first session waits for it. Elsewhere an
     application takes resources, so it starts when it is needed; but whether a server answers is asked now.
@@ -148,7 +153,7 @@ def spark_application(
         return
     with without_host_settings():
         # In another thread than the main one, PySpark leaves the command's SIGINT handler alone.
-        application = _Application(place, run_in_thread(lambda: _context(place)), progress)
+        application = _Application(place, run_in_thread(lambda: _context(place, kept)), progress)
         _applications.append(application)
         try:
             yield
@@ -365,11 +370,11 @@ def _account() -> str:
         return str(os.getuid())
 
 
-def _context(place: SparkPlace) -> SparkContext:
+def _context(place: SparkPlace, kept: Callable[[], SparkDriver | None] = lambda: None) -> SparkContext:
     """Return a context, with all settings of the place over those with which the driver was started."""
     given = {**place.conf, **MEANING, "spark.master": place.address}
     if place.kind == "local":
-        driver = local_driver(memory=place.memory)
+        driver = local_driver(memory=place.memory, kept=kept)
         places = {"spark.local.dir": str(driver.folder), "spark.sql.warehouse.dir": f"{driver.folder}/warehouse"}
         settings = {**_OWN_DRIVER, **_ON_LOOPBACK, **places, **given}
     else:  # the cluster's other settings are in its own ``spark-defaults.conf``
