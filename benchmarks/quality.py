@@ -69,7 +69,7 @@ def counted(spark: SparkSession, tables: TableFolder, live: ClusterSnapshot) -> 
     from topicops.features.quality.edges.validation import failed_rules
     from topicops.features.spark.edges.frames import RunTables
 
-    rows, known = RunTables(spark, tables, live, "bench quality"), _known(live)
+    rows, known = RunTables(spark, tables, live, "bench quality"), facts_known(live)
     with rows.step("quality_after", rows=live.partitions), tempfile.TemporaryDirectory() as project:
         judged, _ = judge_rows(AFTER, frames_to_count(rows, known), lambda: frames_to_name(rows, known), {})
         failed_rules(Path(project), "bench-after", AFTER, judged.measures, run="bench/1")
@@ -87,12 +87,14 @@ def by_hand(spark: SparkSession, tables: TableFolder, live: ClusterSnapshot) -> 
     counts = (f"count_if(kind = '{r.kind}' AND NOT coalesce({r.holds}, false)) AS {r.id}" for r in AFTER)
     rows = RunTables(spark, tables, live, "bench by hand")
     with rows.step("quality_after", rows=live.partitions):
-        frames = (frame.withColumn("kind", lit(kind)) for kind, frame in frames_to_name(rows, _known(live)).items())
+        frames = (
+            frame.withColumn("kind", lit(kind)) for kind, frame in frames_to_name(rows, facts_known(live)).items()
+        )
         [found] = one_frame(frames).selectExpr(*counts).collect()
     return dict(found.asDict())
 
 
-def _known(live: ClusterSnapshot) -> Afterwards:
+def facts_known(live: ClusterSnapshot) -> Afterwards:
     return Afterwards(managed=live.topics.keys(), differences=dict.fromkeys(live.topics, ""))
 
 

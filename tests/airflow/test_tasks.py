@@ -32,6 +32,7 @@ from fixtures.scripted_flow import (
     quality_rule,
     report_of,
     site,
+    tools,
 )
 from topicops.edges.home.journal import FileJournal
 from topicops.edges.home.memories import HELD, MemoryFile
@@ -63,7 +64,6 @@ from topicops.model.runs.results import (
 from topicops.model.specs.environment import Risk
 from topicops.on_airflow import plugged
 from topicops.on_airflow.dags import operators
-from topicops.on_airflow.plugged import Tools
 from topicops.on_airflow.site import patience
 from topicops.on_airflow.tasks import approval, changes, opening, planning
 from topicops.on_airflow.tasks.approval import Shown
@@ -185,7 +185,7 @@ def test_a_cleared_run_is_never_quiet(tmp_path: Path) -> None:
 
 def test_without_a_short_cut_every_run_is_a_full_one(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, quiet=QUIET, judged="r/1")
-    full = replace(site(flow), tools=Tools(flow=flow, short_cuts=(), quality=(flow,)))
+    full = replace(site(flow), tools=replace(tools(flow), short_cuts=()))
     assert "quiet" not in planning.snapshot(full, context(ScriptedTask()))
     assert "quality_after" not in planning.gate(full, context(ScriptedTask()))["skip"]
 

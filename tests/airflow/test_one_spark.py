@@ -1,0 +1,76 @@
+"""How many Java processes of Spark a run of the pipeline starts, in a real Airflow: one, or none."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import psutil
+import pytest
+
+from fixtures.airflow_story import Story, airflow_stories, remove_topics
+from fixtures.topic_project import TOPIC
+from topicops_local.cluster import LocalCluster
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
+DRIVER = "org.apache.spark.deploy.SparkSubmit"
+LOOK_EVERY_S = 0.2
+
+
+@pytest.fixture(scope="module")
+def stories(local_cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Story, ...]]:
+    """An environment that asks for Spark, and one that is small."""
+    settings = {"sparks": "  airflow: {engine: spark}\n"}
+    folder = tmp_path_factory.mktemp("one-spark")
+    with airflow_stories(folder, local_cluster, ("sparks", "plain"), settings=settings) as stories:
+        yield stories
+        remove_topics(stories)
+
+
+def running() -> set[int]:
+    found = set[int]()
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if DRIVER in process.cmdline():
+                found.add(process.pid)
+    return found
+
+
+@contextmanager
+def drivers() -> Iterator[set[int]]:
+    """Give the pids of the drivers of Spark that are seen meanwhile."""
+    seen, ended = set[int](), threading.Event()
+
+    def look() -> None:
+        while not ended.wait(LOOK_EVERY_S):
+            seen.update(running())
+
+    before = running()
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        yield seen
+    finally:
+        ended.set()
+        looking.join()
+        seen -= before
+
+
+@pytest.mark.parametrize(("environment", "most"), [(0, 1), (1, 0)], ids=["spark", "auto"])
+def test_a_run_has_one_spark_or_none_and_leaves_none_behind(
+    stories: tuple[Story, ...], environment: int, most: int
+) -> None:
+    story = stories[environment]
+    name = story.project.environment
+    for number in range(3):
+        story.project.write(f"{name}.topic-{number}", TOPIC)
+
+    with drivers() as seen:
+        state, tasks = story.run_pipeline(mode="apply")
+
+    assert (state, tasks["quality_before"], tasks["quality_after"]) == ("success", "success", "success")
+    assert len(story.live_topics()) == 3
+    assert len(seen) == most
+    assert not seen & running()
+    assert not list(story.airflow.folder.parent.glob("home/runs/*/*/spark"))
