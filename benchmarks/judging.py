@@ -124,7 +124,7 @@ def main(engine: str, folder: Path) -> None:
         raise BenchmarkError("a healthy cluster breaks a rule")
 
 
-BENCHMARK = Benchmark(name="judging", topics=20_000, rounds=5, comparisons=comparisons, sides=sides)
+BENCHMARK = Benchmark(name="judging", topics=40_000, rounds=5, comparisons=comparisons, sides=sides)
 
 if __name__ == "__main__":
     main(sys.argv[1], Path(sys.argv[2]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import psutil
 import pytest
@@ -28,25 +29,25 @@ def stories(local_cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactor
         remove_topics(stories)
 
 
-def running() -> set[int]:
+def running(home: Path) -> set[int]:
+    """Give the pids of the drivers that tasks of this home have started."""
     found = set[int]()
     for process in psutil.process_iter():
         with suppress(psutil.Error):
-            if DRIVER in process.cmdline():
+            if DRIVER in process.cmdline() and process.environ().get("TOPICOPS_HOME") == str(home):
                 found.add(process.pid)
     return found
 
 
 @contextmanager
-def drivers() -> Iterator[set[int]]:
-    """Give the pids of the drivers of Spark that are seen meanwhile."""
+def drivers(home: Path) -> Iterator[set[int]]:
+    """Give those that are seen meanwhile."""
     seen, ended = set[int](), threading.Event()
 
     def look() -> None:
         while not ended.wait(LOOK_EVERY_S):
-            seen.update(running())
+            seen.update(running(home))
 
-    before = running()
     looking = threading.Thread(target=look)
     looking.start()
     try:
@@ -54,7 +55,6 @@ def drivers() -> Iterator[set[int]]:
     finally:
         ended.set()
         looking.join()
-        seen -= before
 
 
 @pytest.mark.parametrize(("environment", "most"), [(0, 1), (1, 0)], ids=["spark", "auto"])
@@ -66,11 +66,12 @@ def test_a_run_has_one_spark_or_none_and_leaves_none_behind(
     for number in range(3):
         story.project.write(f"{name}.topic-{number}", TOPIC)
 
-    with drivers() as seen:
+    home = story.airflow.folder.parent / "home"
+    with drivers(home) as seen:
         state, tasks = story.run_pipeline(mode="apply")
 
     assert (state, tasks["quality_before"], tasks["quality_after"]) == ("success", "success", "success")
     assert len(story.live_topics()) == 3
     assert len(seen) == most
-    assert not seen & running()
-    assert not list(story.airflow.folder.parent.glob("home/runs/*/*/spark"))
+    assert not running(home)
+    assert not list(home.glob("runs/*/*/spark"))

@@ -60,7 +60,7 @@ RULE = QualityRule(id="two-copies", level="spec", holds="replication_factor = 2"
 @pytest.mark.parametrize(
     ("engine", "rules", "chosen"),
     [
-        pytest.param("auto", (), "python: fewer than 20,000 topics", id="few topics"),
+        pytest.param("auto", (), "python: fewer than 40,000 topics", id="few topics"),
         pytest.param("auto", (RULE,), "spark: quality.rules are conditions in SQL", id="a rule in SQL"),
         pytest.param("spark", (), "spark", id="the environment asks for Spark"),
         pytest.param("python", (), "python", id="the environment asks for Python"),
