@@ -19,12 +19,12 @@ from socket import gethostname
 from time import time
 from typing import TYPE_CHECKING, TypeVar
 
-from topicops.cli.standard_streams import taken_loss
+from topicops.standard_streams import taken_loss
 from topicops.cli.terminal import for_terminal, is_terminal
-from topicops.flow.runs.run import Place
 from topicops.model.printable import printable, printable_lines
 
 if TYPE_CHECKING:
+    from topicops.flow.runs.run import Place
     from topicops.flow.runs.values import Planned
     from topicops.model.plans.plan import Plan
     from topicops.model.specs.environment import Environment
@@ -40,8 +40,8 @@ def print_result(text: str, output: str = "", *, file: Place | None = None) -> N
     """
     end_progress()
     print(for_terminal(text, sys.stdout) if output == "text" else text, flush=True)
-    if file is not None:
-        print_loss(f"; it is in {shown_path(file)}")
+    if file is not None and (reason := taken_loss(sys.stdout)):
+        print_loss(reason, f"; it is in {shown_path(file)}")
 
 
 def print_value(value: T, output: str, text: Callable[[T], str], markdown: Callable[[T], str] | None = None) -> None:
@@ -51,10 +51,9 @@ def print_value(value: T, output: str, text: Callable[[T], str], markdown: Calla
     print_result({"json": json_text, "markdown": markdown or text}.get(output, text)(value))
 
 
-def print_loss(place: str = "") -> None:
-    """Say once that stdout has not taken all of the command's result."""
-    if reason := taken_loss(sys.stdout):
-        print_error(f"topicops: stdout cannot be written ({reason}), so the result is not there{place}")
+def print_loss(reason: str, place: str = "") -> None:
+    """Say that stdout has not taken all of the command's result."""
+    print_error(f"topicops: stdout cannot be written ({reason}), so the result is not there{place}")
 
 
 def print_error(text: str) -> None:
