@@ -36,7 +36,7 @@ def main() -> None:
 
 def _run() -> int:
     if sys.argv[1:] == ["--version"]:  # scripts ask it often, and no command is needed
-        print(__version__)
+        sys.stdout.write(f"{__version__}\n")
         return 0
     from topicops.cli import run
 

@@ -19,9 +19,9 @@ from socket import gethostname
 from time import time
 from typing import TYPE_CHECKING, TypeVar
 
-from topicops.standard_streams import taken_loss
 from topicops.cli.terminal import for_terminal, is_terminal
 from topicops.model.printable import printable, printable_lines
+from topicops.standard_streams import taken_loss
 
 if TYPE_CHECKING:
     from topicops.flow.runs.run import Place
