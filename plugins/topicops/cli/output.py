@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import hashlib
 import logging
 import os
-import secrets
 import shlex
 import shutil
 import sys
@@ -15,7 +13,6 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from socket import gethostname
 from time import time
 from typing import TYPE_CHECKING, TypeVar
 
@@ -96,6 +93,9 @@ def not_told_today(sentences: Sequence[str], environment: Environment, home: Pla
 
 
 def _is_news(sentence: str, folder: Path) -> bool:
+    import hashlib
+    from socket import gethostname
+
     stamp = folder / hashlib.sha256(f"{gethostname()} {sentence}".encode()).hexdigest()[:16]
     with suppress(OSError):
         if stamp.exists() and 0 <= time() - stamp.stat().st_mtime < DAY_S:
@@ -142,7 +142,7 @@ def shown_path(path: Place) -> str:
 
 def new_run_id() -> str:
     """Return a unique id that sorts by time: ``20260131T235959Z-1a2b3c``."""
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{os.urandom(3).hex()}"
 
 
 def asked(text: str) -> str:
