@@ -18,6 +18,8 @@ from functools import partial
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 
+import msgspec
+
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side
 from fakes.builders import NOW, alike, desired_of, environment, live_topic, partition_state, snapshot
 from fixtures.move_worlds import MoveWorld, large_cluster, topic_spreads
@@ -77,10 +79,10 @@ def drained(topics: int) -> Moved:
         broker_defaults=alike({"min.insync.replicas": "1"}, world.racks),
     )
     allowed = environment(policy=Policy(drain_unmanaged="allow"))
-    cluster = allowed.spec.cluster.model_copy(update={"draining": (DRAINED,), "kafka_version": "3.9"})
+    cluster = msgspec.structs.replace(allowed.spec.cluster, draining=(DRAINED,), kafka_version="3.9")
     allowed = replace(
         allowed,
-        spec=allowed.spec.model_copy(update={"cluster": cluster}),
+        spec=msgspec.structs.replace(allowed.spec, cluster=cluster),
         locations={**allowed.locations, "cluster.kafkaVersion": next(iter(allowed.locations.values()))},
     )
     started = time.process_time()

@@ -19,7 +19,6 @@ import typer
 
 from topicops.cli.output import new_run_id, print_result
 from topicops.model.errors import ArtifactError, ExitStatus, TopicopsError, UsageError, status_after_signal
-from topicops.model.plans.changes import GateWord
 from topicops.model.release import NEWEST, NO_ZOOKEEPER, REASSIGNMENTS_IN_TOPICS, USUAL
 from topicops_local.readiness import HANGS_S
 
@@ -172,6 +171,8 @@ def _started_airflow(home: Path, dags: Path) -> Iterator[LocalAirflow]:
 
 def _left_held(plan: Plan) -> GatedChange | None:
     """Return the held change that the demo leaves to its user: the last one of those that an approval lets run."""
+    from topicops.model.plans.changes import GateWord
+
     held = [gated for gated in plan.with_gate(GateWord.HELD) if gated.approvable]
     return held[-1] if held else None
 

@@ -6,19 +6,20 @@ import json
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
 from topicops.cli.output import progress
 from topicops.cli.shared_options import TextOrJsonOption
-from topicops.flow.runs.run import home_folder, scratch_folder
 from topicops.model.errors import ExitStatus, UsageError
 from topicops.model.json_types import json_text
 from topicops.model.release import NEWEST
-from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
-from topicops_local.cluster import ClusterStatus, LocalCluster
+
+if TYPE_CHECKING:
+    from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
+    from topicops_local.cluster import ClusterStatus, LocalCluster
 
 app = typer.Typer(
     no_args_is_help=True, help="Three real Kafka brokers on this machine, with KRaft or with a ZooKeeper."
@@ -57,11 +58,12 @@ def up(
 
     The brokers are controllers too (KRaft); those of a Kafka before 4.0 get a ZooKeeper.
     """
-    folder = home or scratch_folder(home_folder())
-    if kafka is None and zookeeper_port is None and (fresh or LocalCluster.find(folder) is None):
+    from topicops_local.cluster import LocalCluster
+
+    if kafka is None and zookeeper_port is None and (fresh or _found(home) is None):
         kafka = str(NEWEST)
     cluster = LocalCluster.up(
-        folder,
+        _folder(home),
         zookeeper_port=zookeeper_port,
         broker_ports=_ports(broker_ports),
         kafka=kafka,
@@ -80,7 +82,7 @@ def down(
     now: Annotated[bool, typer.Option("--now", help="Kill the processes instead of asking them to stop.")] = False,
 ) -> None:
     """Stop the processes that `up` started; data and logs are kept."""
-    cluster = LocalCluster.find(home or scratch_folder(home_folder()), progress=progress)
+    cluster = _found(home)
     stopped = cluster.down(now=now) if cluster else ()
     typer.echo(f"Stopped {', '.join(stopped)}." if stopped else "No local cluster is running.")
 
@@ -88,7 +90,7 @@ def down(
 @app.command()
 def status(home: Home = None, output: TextOrJsonOption = "text") -> None:
     """Show processes, ports, registered brokers and the controller. The exit status is 1 unless all of them run."""
-    cluster = LocalCluster.find(home or scratch_folder(home_folder()))
+    cluster = _found(home)
     found = cluster.status() if cluster else None
     if output == "json":
         typer.echo(status_json(found))
@@ -154,12 +156,27 @@ def _export(connection: str, fields: Mapping[str, object]) -> str:
 
 def local_addresses() -> tuple[ZooKeeperEndpoint | None, KafkaEndpoint]:
     """Give the addresses of the cluster that ``topicops local up`` started. Raises ``UsageError`` if none runs."""
-    cluster = LocalCluster.find(scratch_folder(home_folder()))
+    from topicops.flow.runs.run import home_folder
+    from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
+
+    cluster = _found(None)
     status = cluster.status() if cluster else None
     if status is None or not status.running:
         raise UsageError(f"no local cluster runs in {home_folder()}; start one: topicops local up")
     zookeeper = ZooKeeperEndpoint(hosts=status.zookeeper_hosts) if status.zookeeper_hosts else None
     return zookeeper, KafkaEndpoint(bootstrap_servers=status.bootstrap_servers)
+
+
+def _folder(home: Path | None) -> Path:
+    from topicops.flow.runs.run import home_folder, scratch_folder
+
+    return home or scratch_folder(home_folder())
+
+
+def _found(home: Path | None) -> LocalCluster | None:
+    from topicops_local.cluster import LocalCluster
+
+    return LocalCluster.find(_folder(home), progress=progress)
 
 
 def _ports(text: str | None) -> tuple[int, ...] | None:

@@ -64,7 +64,7 @@ def test_a_file_that_may_grow_no_further_is_said_too(tmp_path: Path) -> None:
 
 def test_no_file_of_the_run_gets_the_number_of_a_closed_stream(tmp_path: Path) -> None:
     program = (
-        "import os; from topicops.cli.standard_streams import make_unfailing; make_unfailing(); "
+        "import os; from topicops.standard_streams import make_unfailing; make_unfailing(); "
         "file = os.open('opened', os.O_CREAT | os.O_WRONLY); os.write(2, b'lost'); os.write(file, str(file).encode())"
     )
     subprocess.run(["bash", "-c", '"$0" -c "$1" <&- >&- 2>&-', sys.executable, program], cwd=tmp_path, check=True)

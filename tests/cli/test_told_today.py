@@ -42,7 +42,7 @@ def test_a_warning_about_the_host_is_shown_once_a_day(tmp_path: Path, monkeypatc
         os.utime(stamp, (then, then))
         assert [shown(tmp_path), shown(tmp_path)] == [[OF_HOST, OTHER], [OTHER]]
 
-    monkeypatch.setattr(output, "gethostname", lambda: "another")
+    monkeypatch.setattr("socket.gethostname", lambda: "another")
     assert shown(tmp_path) == [OF_HOST, OTHER]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from topicops.edges.home.audit_log import AuditOrigin
 from topicops.model.cluster.snapshot import Assignment, LiveTopic
 from topicops.model.codes import Code
@@ -189,7 +191,7 @@ def audit_origin(run: str = "cli/1", *, environment: str = "local", plan: str = 
 
 def sandbox() -> EnvironmentSpec:
     """Return an environment with every default."""
-    return EnvironmentSpec(cluster=Cluster.model_validate({"class": "sandbox"}))
+    return EnvironmentSpec(cluster=msgspec.convert({"class": "sandbox"}, Cluster))
 
 
 def _location(topic: str) -> Location:

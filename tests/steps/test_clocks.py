@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
 from topicops.model.ports import Clock, ServerTime
@@ -21,7 +22,7 @@ def clock(utc: datetime, *, now: float = 101.0) -> Clock:
 
 
 def environment(cluster_class: str, rests_for: str = "PT24H") -> EnvironmentSpec:
-    return EnvironmentSpec.model_validate({"cluster": {"class": cluster_class}, "policy": {"restsFor": rests_for}})
+    return msgspec.convert({"cluster": {"class": cluster_class}, "policy": {"restsFor": rests_for}}, EnvironmentSpec)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import typer
 
 from topicops import __version__
 from topicops.cli.output import print_error, print_result, progress
+from topicops.cli.plain_values import read_plain_values
 from topicops.model.codes import Code
 from topicops.model.errors import ExitStatus, MissingExtraError, SpecError, TopicopsError, known_cause, sentence
 from topicops.model.printable import printable
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from topicops.model.specs.diagnostics import Diagnostic
 
 logger = logging.getLogger(__name__)
+read_plain_values()
 
 HIDDEN = ""
 ALIASES = {

@@ -29,14 +29,13 @@ from topicops.cli.shared_options import (
     seconds_of,
 )
 from topicops.model.errors import ExitStatus, UsageError, log_error, sentence, status_after_signal
-from topicops.model.plans.changes import GateWord
-from topicops.model.plans.plan import Approval, Plan
 from topicops.model.printable import plural
 
 if TYPE_CHECKING:
     from topicops.flow.runs.run import EnvironmentRun
     from topicops.flow.runs.values import Planned
     from topicops.flow.whole_runs import Ended
+    from topicops.model.plans.plan import Approval, Plan
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -99,6 +98,7 @@ def planned_and_confirmed(
     Nothing is asked where nothing could be sent. Exits with status 1 unless the answer is yes.
     """
     from topicops.flow import planning, reporting
+    from topicops.model.plans.changes import GateWord
     from topicops.plugged import ENGINES, after_run
 
     planned = planning.make_plan(run, engines=ENGINES, states=True, only=only)
@@ -156,6 +156,7 @@ def question(ready: int, held: int, key: str) -> str:
 def approvals_of(saved: Plan, key: str | None) -> tuple[Approval, ...]:
     """Return the approval of ``--approve``: an approval by parameter whose author is the approver; empty without it."""
     from topicops.flow import applying
+    from topicops.model.plans.plan import Approval
 
     if key is None:
         return ()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import hashlib
 import logging
 import os
-import secrets
 import shlex
 import shutil
 import sys
@@ -15,16 +13,15 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from socket import gethostname
 from time import time
 from typing import TYPE_CHECKING, TypeVar
 
-from topicops.cli.standard_streams import taken_loss
 from topicops.cli.terminal import for_terminal, is_terminal
-from topicops.flow.runs.run import Place
 from topicops.model.printable import printable, printable_lines
+from topicops.standard_streams import taken_loss
 
 if TYPE_CHECKING:
+    from topicops.flow.runs.run import Place
     from topicops.flow.runs.values import Planned
     from topicops.model.plans.plan import Plan
     from topicops.model.specs.environment import Environment
@@ -40,8 +37,8 @@ def print_result(text: str, output: str = "", *, file: Place | None = None) -> N
     """
     end_progress()
     print(for_terminal(text, sys.stdout) if output == "text" else text, flush=True)
-    if file is not None:
-        print_loss(f"; it is in {shown_path(file)}")
+    if file is not None and (reason := taken_loss(sys.stdout)):
+        print_loss(reason, f"; it is in {shown_path(file)}")
 
 
 def print_value(value: T, output: str, text: Callable[[T], str], markdown: Callable[[T], str] | None = None) -> None:
@@ -51,10 +48,9 @@ def print_value(value: T, output: str, text: Callable[[T], str], markdown: Calla
     print_result({"json": json_text, "markdown": markdown or text}.get(output, text)(value))
 
 
-def print_loss(place: str = "") -> None:
-    """Say once that stdout has not taken all of the command's result."""
-    if reason := taken_loss(sys.stdout):
-        print_error(f"topicops: stdout cannot be written ({reason}), so the result is not there{place}")
+def print_loss(reason: str, place: str = "") -> None:
+    """Say that stdout has not taken all of the command's result."""
+    print_error(f"topicops: stdout cannot be written ({reason}), so the result is not there{place}")
 
 
 def print_error(text: str) -> None:
@@ -97,6 +93,9 @@ def not_told_today(sentences: Sequence[str], environment: Environment, home: Pla
 
 
 def _is_news(sentence: str, folder: Path) -> bool:
+    import hashlib
+    from socket import gethostname
+
     stamp = folder / hashlib.sha256(f"{gethostname()} {sentence}".encode()).hexdigest()[:16]
     with suppress(OSError):
         if stamp.exists() and 0 <= time() - stamp.stat().st_mtime < DAY_S:
@@ -143,7 +142,7 @@ def shown_path(path: Place) -> str:
 
 def new_run_id() -> str:
     """Return a unique id that sorts by time: ``20260131T235959Z-1a2b3c``."""
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{os.urandom(3).hex()}"
 
 
 def asked(text: str) -> str:

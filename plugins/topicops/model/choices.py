@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator
-
 PLACEMENTS = {
     "balanced": "to the brokers that have the fewest replicas and leaders",
     "kafka": "as Kafka itself places the replicas of a new topic",
@@ -45,13 +43,7 @@ class OneOf:
 
     words: Mapping[str, str]
 
-    def check(self, word: str) -> str:
-        """Return the word. Raises ``ValueError`` when the list does not have it."""
-        if word not in self.words:
-            raise ValueError(f"{word!r} is not one of {', '.join(self.words)}")
-        return word
 
-
-Placement = Annotated[str, OneOf(PLACEMENTS), AfterValidator(OneOf(PLACEMENTS).check)]
-Source = Annotated[str, OneOf(SOURCES), AfterValidator(OneOf(SOURCES).check)]
-Lease = Annotated[str, OneOf(LEASES), AfterValidator(OneOf(LEASES).check)]
+Placement = Annotated[str, OneOf(PLACEMENTS)]
+Source = Annotated[str, OneOf(SOURCES)]
+Lease = Annotated[str, OneOf(LEASES)]

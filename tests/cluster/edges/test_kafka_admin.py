@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 
+import msgspec
 import pytest
 from kafka.protocol.admin import AlterClientQuotasRequest
 
@@ -284,8 +285,8 @@ def apply_with(
                 audit=FakeAuditLog(),
                 questions=questions,
             ),
-            environment=sandbox().model_copy(
-                update={"policy": Policy(delete_active="allow"), "apply": Apply(validate_only=validate_only)}
+            environment=msgspec.structs.replace(
+                sandbox(), policy=Policy(delete_active="allow"), apply=Apply(validate_only=validate_only)
             ),
             clock=Clock(),
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import confluent_kafka
+import msgspec
 import pytest
 
 from topicops.edges.connections import client_properties as kinds
@@ -244,6 +245,6 @@ GOOGLES_PROVIDER = (
 
 
 def properties_of(extra: dict[str, object]) -> dict[str, str]:
-    spec = EnvironmentSpec.model_validate({"cluster": {"class": "sandbox", "kafka": {"connection": "k"}}})
+    spec = msgspec.convert({"cluster": {"class": "sandbox", "kafka": {"connection": "k"}}}, EnvironmentSpec)
     environment = Environment(name="local", spec=spec, file="topics/environments/local.yaml")
     return kafka_properties(environment, "reader", lambda _: ConnectionFields(conn_type="kafka", extra=extra))

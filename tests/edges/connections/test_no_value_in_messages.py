@@ -10,6 +10,7 @@ from contextlib import closing
 from itertools import product
 from typing import Any
 
+import msgspec
 import pytest
 
 from topicops.edges.connections.client_properties import INSTEAD, KERBEROS, TOKENS, USED
@@ -45,7 +46,7 @@ def nobody() -> str:
 
 
 def environment(**cluster: object) -> Environment:
-    spec = EnvironmentSpec.model_validate({"cluster": {"class": "sandbox", **cluster}})
+    spec = msgspec.convert({"cluster": {"class": "sandbox", **cluster}}, EnvironmentSpec)
     places = ("cluster.zookeeper.hosts", "cluster.kafka.bootstrapServers")
     file = "topics/environments/local.yaml"
     return Environment(name="local", spec=spec, file=file, locations={place: Location(file, 7) for place in places})

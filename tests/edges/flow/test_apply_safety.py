@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from threading import Thread
 
+import msgspec
 import pytest
 
 from fakes import builders
@@ -291,8 +292,8 @@ def test_changes_that_cannot_be_verified_end_as_applied_and_not_verified(world: 
     done = Outcome(topic="orders", action="create", digest=plan.changes[0].digest, status=OutcomeStatus.DONE, sent=True)
     run.store.write_value("outcomes-create.json", (done,))
     environment = read_environment(run)
-    away = environment.spec.cluster.model_copy(update={"zookeeper": ZooKeeperEndpoint(connection="not_known")})
-    environment = replace(environment, spec=environment.spec.model_copy(update={"cluster": away}))
+    away = msgspec.structs.replace(environment.spec.cluster, zookeeper=ZooKeeperEndpoint(connection="not_known"))
+    environment = replace(environment, spec=msgspec.structs.replace(environment.spec, cluster=away))
 
     verify_or_fail(run, run.access(environment), plan, Applied(outcomes=(done,)), interrupted=lambda: False)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
@@ -50,7 +51,7 @@ def tables(spark: SparkSession, tmp_path: Path) -> RunTables:
 
 
 def own_rules(suite: QualitySuite) -> tuple[Rule, ...]:
-    spec: EnvironmentSpec = WORLD.environment.spec.model_copy(update={"quality": Quality(rules=OWN)})
+    spec: EnvironmentSpec = msgspec.structs.replace(WORLD.environment.spec, quality=Quality(rules=OWN))
     return tuple(rule for rule in rules_of(suite, spec) if rule.own)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import repeat
 
+import msgspec
 import pytest
 from kazoo.client import KazooClient
 from kazoo.protocol.states import ZnodeStat
@@ -131,7 +132,7 @@ def test_a_connection_may_name_an_ipv6_address(
     hosts: str, cluster: KazooClient, connection: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server, _, path = hosts.partition("/")
-    spec = EnvironmentSpec.model_validate({"cluster": {"class": "sandbox", "zookeeper": {"connection": "zk"}}})
+    spec = msgspec.convert({"cluster": {"class": "sandbox", "zookeeper": {"connection": "zk"}}}, EnvironmentSpec)
     with Relay(server, loopback="::1") as relay:
         monkeypatch.setenv("AIRFLOW_CONN_ZK", connection.format(port=relay.port, path=f"/{path}"))
         address = zookeeper_address(Environment(name="local", spec=spec, file="local.yaml"))

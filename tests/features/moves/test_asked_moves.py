@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from fakes.builders import (
@@ -55,8 +56,8 @@ def cluster(
 
 def place(*, draining: Sequence[int] = (), policy: Policy | None = None, **fields: object) -> Environment:
     found = environment(policy=policy)
-    spec = found.spec.model_copy(update=fields)
-    spec = spec.model_copy(update={"cluster": spec.cluster.model_copy(update={"draining": tuple(draining)})})
+    spec = msgspec.structs.replace(found.spec, **fields)
+    spec = msgspec.structs.replace(spec, cluster=msgspec.structs.replace(spec.cluster, draining=tuple(draining)))
     places = {"cluster.draining": Location(ENVIRONMENT_FILE, 9, 15)}
     return replace(found, spec=spec, locations={**found.locations, **places})
 
@@ -651,8 +652,8 @@ def test_a_drain_by_a_command_takes_no_replica_off_another_broker_that_is_down()
 
 def test_a_managed_cluster_drains_nothing() -> None:
     where = place(draining=[3])
-    managed = where.spec.cluster.model_copy(update={"kind": "managed"})
-    where = replace(where, spec=where.spec.model_copy(update={"cluster": managed}))
+    managed = msgspec.structs.replace(where.spec.cluster, kind="managed")
+    where = replace(where, spec=msgspec.structs.replace(where.spec, cluster=managed))
     found = planned(desired_topic("a", replication_factor=2), live=cluster(rest(WIDE), racks=FOUR), where=where)
     assert (found.changes, found.blocked, found.warnings) == ((), (), ())
 
@@ -732,15 +733,15 @@ def test_moves_run_until_the_bytes_of_a_run_are_used_up() -> None:
 def test_in_production_a_move_that_copies_needs_a_throttle() -> None:
     found = planned(UP, live=cluster(rest(WIDE)))
     where = place()
-    production = where.spec.cluster.model_copy(update={"cluster_class": "production"})
+    production = msgspec.structs.replace(where.spec.cluster, cluster_class="production")
     for throttle, is_skipped in [(None, True), (50 << 20, False)]:
-        spec = where.spec.model_copy(update={"cluster": production, "apply": Apply(throttle=throttle)})
+        spec = msgspec.structs.replace(where.spec, cluster=production, apply=Apply(throttle=throttle))
         entry = gated(found, replace(where, spec=spec))
         assert any("TOP442" in reason for reason in entry.reasons) is is_skipped
     (move,) = found.changes
     assert isinstance(move, ReassignTopic)
     order = replace(move, assignment={0: (2, 1)}, assignment_before={0: (1, 2)})
-    spec = where.spec.model_copy(update={"cluster": production})
+    spec = msgspec.structs.replace(where.spec, cluster=production)
     assert not any("TOP442" in r for r in gated(replace(found, changes=(order,)), replace(where, spec=spec)).reasons)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
 from fakes import builders
@@ -199,10 +200,10 @@ TO_3: Assignment = {0: (3,)}
 BALANCE: dict[str, object] = {"assignment_before": {0: (1,)}, "why": MoveReason.BALANCE, "codes": ()}
 DRAIN: dict[str, object] = {**BALANCE, "why": MoveReason.DRAIN}
 ALLOWED = replace(
-    OPEN, spec=OPEN.spec.model_copy(update={"policy": Policy(unattended=Risk.DESTRUCTIVE, drain_unmanaged="allow")})
+    OPEN, spec=msgspec.structs.replace(OPEN.spec, policy=Policy(unattended=Risk.DESTRUCTIVE, drain_unmanaged="allow"))
 )
 REFUSING = replace(
-    OPEN, spec=OPEN.spec.model_copy(update={"policy": Policy(unattended=Risk.DESTRUCTIVE, reassign="refuse")})
+    OPEN, spec=msgspec.structs.replace(OPEN.spec, policy=Policy(unattended=Risk.DESTRUCTIVE, reassign="refuse"))
 )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from fakes.builders import desired_of, desired_topic
@@ -235,13 +236,14 @@ def test_an_audit_log_that_cannot_be_continued_stops_a_step_before_it_sends_anyt
 
 
 def test_a_step_has_the_limits_of_the_environment() -> None:
-    spec = EnvironmentSpec.model_validate(
+    spec = msgspec.convert(
         {
             "cluster": {"class": "sandbox"},
             "limits": {"movesAtOnce": 7, "movesPerBroker": 3},
             "apply": {"throttle": 1000},
             "verify": {"moves": "PT5M"},
-        }
+        },
+        EnvironmentSpec,
     )
 
     assert settings_of(spec) == MoveSettings(at_once=7, per_broker=3, throttle=1000, stuck_after=timedelta(minutes=5))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
 from topicops.features.moves.carrying.still_asked import still_asked
@@ -103,5 +104,5 @@ def test_a_drain_ends_with_its_line_in_the_environment(draining: tuple[int, ...]
     ],
 )
 def test_a_topic_without_a_file_is_drained_while_the_policy_allows_it(allowed: str, why: str) -> None:
-    policy = Policy.model_validate({"drainUnmanaged": allowed})
+    policy = msgspec.convert({"drainUnmanaged": allowed}, Policy)
     assert reason(move(DRAIN, drained=(4,)), None, draining=(4,), policy=policy) == why

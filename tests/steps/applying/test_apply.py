@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of, reassign_topic, sandbox
@@ -88,7 +89,7 @@ def world() -> World:
 
 
 def with_settings(**settings: object) -> EnvironmentSpec:
-    return EnvironmentSpec.model_validate({"cluster": {"class": "sandbox"}, **settings})
+    return msgspec.convert({"cluster": {"class": "sandbox"}, **settings}, EnvironmentSpec)
 
 
 # --- what happens to the cluster ------------------------------------------------------------------------------------

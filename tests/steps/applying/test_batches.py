@@ -1,5 +1,6 @@
 """A plan goes out in requests of one kind, within the environment's limits."""
 
+import msgspec
 import pytest
 
 from fakes.changes import create_topic, expand_topic, plan_of, sandbox
@@ -11,7 +12,7 @@ from topicops.steps.applying.apply import batches
 
 
 def cut(changes: list[Change], **limits: int) -> list[list[GatedChange]]:
-    environment = sandbox().model_copy(update={"apply": Apply(**limits)})
+    environment = msgspec.structs.replace(sandbox(), apply=Apply(**limits))
     return list(batches(plan_of(*changes).changes, environment))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
 from fakes import builders
@@ -172,7 +173,7 @@ def test_the_limit_of_a_run_counts_the_replicas_that_another_task_of_it_has_made
     created = plan.changes[0].change
     assert isinstance(created, CreateTopic)
     orders = builders.live_topic("orders", assignment=created.assignment, overrides=created.configs)
-    few = replace(OPEN, spec=OPEN.spec.model_copy(update={"limits": Limits(replicas_per_run=9)}))
+    few = replace(OPEN, spec=msgspec.structs.replace(OPEN.spec, limits=Limits(replicas_per_run=9)))
 
     found = judged(
         plan,
@@ -298,5 +299,5 @@ def test_who_places_the_replicas_must_not_have_changed_since_the_plan(
 
 
 def of_kind(kind: str) -> Environment:
-    cluster = OPEN.spec.cluster.model_copy(update={"kind": kind})
-    return replace(OPEN, spec=OPEN.spec.model_copy(update={"cluster": cluster}))
+    cluster = msgspec.structs.replace(OPEN.spec.cluster, kind=kind)
+    return replace(OPEN, spec=msgspec.structs.replace(OPEN.spec, cluster=cluster))

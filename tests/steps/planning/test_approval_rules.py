@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
 from fakes import builders
@@ -44,8 +45,8 @@ def test_an_approval_that_counts(approval: Approval, policy: Policy) -> None:
 def test_in_production_nobody_approves_his_own_delete_by_default() -> None:
     """Whoever may start a run could delete with it, and nobody else had looked."""
     known = builders.environment()
-    cluster = known.spec.cluster.model_copy(update={"cluster_class": "production"})
-    production = replace(known, spec=known.spec.model_copy(update={"cluster": cluster}))
+    cluster = msgspec.structs.replace(known.spec.cluster, cluster_class="production")
+    production = replace(known, spec=msgspec.structs.replace(known.spec, cluster=cluster))
     own = replace(BOTH, authors=frozenset({"bob"}))
 
     for approval, reason in (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from fakes.builders import desired_of, desired_topic, environment, live_topic, snapshot
@@ -27,8 +28,8 @@ def cordoning(*brokers: int, racks: Mapping[int, str | None] = FOUR) -> ClusterS
 
 def with_cluster(**fields: object) -> Environment:
     found = environment()
-    cluster = found.spec.cluster.model_copy(update=fields)
-    return replace(found, spec=found.spec.model_copy(update={"cluster": cluster}))
+    cluster = msgspec.structs.replace(found.spec.cluster, **fields)
+    return replace(found, spec=msgspec.structs.replace(found.spec, cluster=cluster))
 
 
 @pytest.mark.parametrize("placement", sorted(PLACEMENTS))
@@ -107,8 +108,8 @@ def test_in_a_managed_cluster_the_brokers_place_and_the_replicas_still_count(nam
     where = with_cluster(kind="managed")
     planned = plan_of(desired_of(desired_topic(name, 9)), cordoning(1, 2, 3, 4), where)
     (change,) = planned.changes
-    limited = where.spec.limits.model_copy(update={"replicas_per_run": replicas - 1})
-    (entry,) = gate(planned, replace(where, spec=where.spec.model_copy(update={"limits": limited}))).changes
+    limited = msgspec.structs.replace(where.spec.limits, replicas_per_run=replicas - 1)
+    (entry,) = gate(planned, replace(where, spec=msgspec.structs.replace(where.spec, limits=limited))).changes
 
     assert isinstance(change, CreateTopic | ExpandTopic)
     assert (change.assignment, change.precondition.assignment_digest) == ({}, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from fakes.builders import desired_of, desired_topic, environment, healthy_states, live_topic, location, snapshot
@@ -23,9 +24,9 @@ WANTED = desired_topic("a", 2, replication_factor=2)
 
 def draining(*brokers: int) -> Environment:
     found = environment(policy=Policy(drain_unmanaged="allow"))
-    cluster = found.spec.cluster.model_copy(update={"draining": brokers})
+    cluster = msgspec.structs.replace(found.spec.cluster, draining=brokers)
     places = {"cluster.draining": Location(found.file, 9, 15)}
-    return replace(found, spec=found.spec.model_copy(update={"cluster": cluster}), locations=places)
+    return replace(found, spec=msgspec.structs.replace(found.spec, cluster=cluster), locations=places)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 from fakes.builders import (
@@ -575,7 +576,7 @@ def deleted_with(
         pytest.param(BUSY, Policy(), (), id="a record of 15 s ago, where only end offsets count"),
         pytest.param(replace(BUSY, groups=("g",)), A_DAY, ("TOP409", "TOP410"), id="a group too"),
         pytest.param(
-            replace(BUSY, groups=("g",)), A_DAY.model_copy(update={"delete_active": "allow"}), (), id="allowed"
+            replace(BUSY, groups=("g",)), msgspec.structs.replace(A_DAY, delete_active="allow"), (), id="allowed"
         ),
         pytest.param(
             replace(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -289,7 +290,7 @@ def deletes_over_a_limit_are_held_always(world: World) -> None:
 
 
 def running_deletes(change_set: ChangeSet, world: World, *, approved: bool) -> list[str]:
-    spec = world.environment.spec.model_copy(update={"policy": Policy(unattended=Risk.DESTRUCTIVE)})
+    spec = msgspec.structs.replace(world.environment.spec, policy=Policy(unattended=Risk.DESTRUCTIVE))
     names = frozenset(digests(change_set.changes)) if approved else frozenset()
     found = gate(change_set, replace(world.environment, spec=spec), approved=names)
     return [gated.change.topic for gated in found.with_gate(GateWord.RUN) if gated.change.action == "delete"]

@@ -1,5 +1,6 @@
 """The wrong cluster, and one that lost too many topics, are refused with both sides named."""
 
+import msgspec
 import pytest
 
 from topicops.model.errors import ShrunkenWorldError, UnsupportedTargetError, WrongTargetError
@@ -11,7 +12,7 @@ FILE = "topics/environments/prod.yaml"
 
 
 def environment(cluster_id: str | None) -> Environment:
-    cluster = Cluster.model_validate({"class": "sandbox", "id": cluster_id})
+    cluster = msgspec.convert({"class": "sandbox", "id": cluster_id}, Cluster)
     places = {"cluster.id": Location(FILE, 6)}
     return Environment(name="prod", spec=EnvironmentSpec(cluster=cluster), file=FILE, locations=places)
 

@@ -22,7 +22,6 @@ from topicops.edges.connections.client_properties import (
     token_kind,
     used,
 )
-from topicops.edges.connections.tokens import token_source
 from topicops.model.codes import Code
 from topicops.model.errors import UnknownConnectionError, UsageError
 from topicops.model.json_types import json_errors
@@ -193,6 +192,8 @@ def principal_of(properties: Mapping[str, str]) -> str:
 
     Of a token only its name is shown, once there is one; the brokers may take another of its claims.
     """
+    from topicops.edges.connections.tokens import token_source
+
     if source := token_source(properties):
         name = source.latest and source.latest.principal
         return f"User:{printable(name)}" if name else f"by token ({token_kind(properties)})"

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-from pydantic import BaseModel
 
 from topicops.edges.durable_files import as_artifact_error, write_atomically
 from topicops.edges.places import AnyPlace, Place, StoredPath, below, remove_folder
@@ -174,16 +173,14 @@ class ArtifactStore:
 
 
 def _as_written(value: object) -> object:
-    """Encode a pydantic model, or a text of a type of its own, which msgspec cannot."""
+    """Encode a text of a type of its own, which msgspec cannot."""
     if isinstance(value, str):
         return str(value)
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json", by_alias=True)
     raise NotImplementedError(f"{type(value).__name__} is no value of the model")
 
 
-def _as_read(value_type: type, written: object) -> object:
-    return value_type.model_validate(written) if issubclass(value_type, BaseModel) else written
+def _as_read(_: type, written: object) -> object:
+    return written
 
 
 def name_on_disk(name: str) -> str:

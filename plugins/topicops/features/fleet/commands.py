@@ -11,7 +11,6 @@ import typer
 
 from topicops.cli.output import new_run_id, print_value, progress, shown_path
 from topicops.cli.shared_options import FleetStep, Format
-from topicops.features.fleet.values import PENDING, fleet_markdown, fleet_text
 from topicops.model.errors import ArtifactError, ExitStatus
 
 if TYPE_CHECKING:
@@ -42,6 +41,7 @@ def take(
     Writes ``<environment>.json`` of each into ``out``. Raises ``ArtifactError`` where that cannot be written.
     """
     from topicops.features.fleet.fleet import drift_fleet, open_fleet, plan_fleet, verify_fleet
+    from topicops.features.fleet.values import PENDING, fleet_markdown, fleet_text
     from topicops.plugged import ENGINES, after_task, moves
 
     fleet = open_fleet(named, topics=topics, group="cli", run_id=new_run_id(), progress=progress, moves=moves())

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from contextvars import ContextVar
@@ -14,7 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from topicops.edges.connections.client_properties import has_readable_password
-from topicops.edges.connections.lookup import Role, kafka_properties, place_of_kafka, zookeeper_address
+from topicops.edges.connections.lookup import (
+    BOOTSTRAP_SERVERS,
+    Role,
+    kafka_properties,
+    place_of_kafka,
+    zookeeper_address,
+)
 from topicops.edges.home.file_lease import FileLease, NoLease, lease_files, lease_name
 from topicops.edges.places import Place
 from topicops.model.cluster.snapshot import ClusterSnapshot
@@ -103,6 +110,8 @@ class _NoMoves(NoPlanner):
         return None
 
 
+_TAKEN_SERVERS = re.compile(r"[a-zA-Z0-9.-]+:[0-9]{1,5}(?:,[a-zA-Z0-9.-]+:[0-9]{1,5})*")
+"""Addresses that each client takes, so that none needs to be made to know it."""
 NO_MOVES: Moves = _NoMoves()
 """Stands in where no feature moves replicas."""
 
@@ -133,9 +142,11 @@ class Access:
         Raises ``UsageError`` where the connection is not known, or one of the two clients cannot use it, and as
         ``TokenSource.token`` where it logs in by token.
         """
+        properties = kafka_properties(self.environment, role, self.connections)
+        if [*properties] == [BOOTSTRAP_SERVERS] and _TAKEN_SERVERS.fullmatch(properties[BOOTSTRAP_SERVERS]):
+            return properties  # to import both clients takes longer than most plans
         from topicops.edges.kafka.clients.confluent import require_clients
 
-        properties = kafka_properties(self.environment, role, self.connections)
         try:
             require_clients(properties)
         except UsageError as error:

@@ -10,27 +10,28 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, dataclass_transform
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
-from pydantic.alias_generators import to_camel
+import msgspec
+from msgspec import Meta
 
 from topicops.model.choices import EngineChoice, Lease, Source
 from topicops.model.release import USUAL, Release
 from topicops.model.specs.diagnostics import Location
 
 
-class Written(BaseModel):
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """Base of everything that people write: immutable, camelCase in files, no unknown field."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
 
 class InBytes:
     """Marks a number of bytes, which files may write with a unit."""
 
 
-Size = Annotated[int, InBytes()]
+Count = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+Percent = Annotated[int, Meta(ge=0, le=100)]
 
 Configs = Mapping[str, str | None]
 """Kafka's topic configs by name, in text; null means that no override may be live."""
@@ -57,6 +58,7 @@ PRODUCTION_RESTS_FOR = timedelta(hours=24)
 MOST_PARTITIONS = 2**31 - 1
 LARGEST_REPLICATION_FACTOR = 32_767
 """The protocol counts replicas in 16 bits."""
+ReplicationFactor = Annotated[int, Meta(ge=1, le=LARGEST_REPLICATION_FACTOR)]
 
 
 class ZooKeeperEndpoint(Written):
@@ -87,16 +89,16 @@ class KafkaEndpoint(Written):
 
 
 class TopicNames(Written):
-    prefix: Annotated[str, StringConstraints(pattern=r"[A-Za-z0-9._-]{0,100}")] = ""
+    prefix: Annotated[str, Meta(pattern=r"[A-Za-z0-9._-]{0,100}")] = ""
     """What the cluster puts before each name of a file: with `dev.` the file `orders.yaml` is the topic `dev.orders`
     here. Topics with other names are left alone; two environments of one cluster must not share a name (TOP339)."""
 
 
-class Cluster(Written):
+class Cluster(Written, kw_only=True):
     id: str | None = None
     """Id in the znode `/cluster/id`, or as the brokers tell it. Only a sandbox may leave it out (TOP325); then any
     cluster is accepted."""
-    cluster_class: Literal["production", "sandbox"] = Field(alias="class")
+    cluster_class: Literal["production", "sandbox"] = msgspec.field(name="class")
     """`production` or `sandbox`. A production cluster must name its id, and has stricter defaults."""
     kind: Literal["own", "managed"] = "own"
     """`own`, or `managed` for a service that runs the brokers: they place the replicas, and what the service does not
@@ -118,16 +120,14 @@ class Cluster(Written):
     lease: Lease = "zookeeper"
     """What keeps two runs from changing the cluster at the same time: `zookeeper`, `home`, `file` or `none`. Without
     it, it is `zookeeper`, or `home` with `source: kafka`, which cannot have `zookeeper` (TOP325)."""
-    min_live_brokers: int = Field(default=1, ge=1)
+    min_live_brokers: Positive = 1
     """With fewer live brokers, creates, expansions and deletes are skipped."""
     topics: TopicNames = TopicNames()
     """How the topics of the files are called here."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _lease_of_source(cls, written: Any) -> Any:
-        is_kafka = isinstance(written, dict) and written.get("source") == "kafka"
-        return {"lease": "home", **written} if is_kafka else written
+    def __post_init__(self) -> None:
+        if (self.source, self.lease) == ("kafka", "zookeeper"):  # left out, because nobody may write it
+            msgspec.structs.force_setattr(self, "lease", "home")
 
     @property
     def is_managed(self) -> bool:
@@ -142,42 +142,42 @@ class Cluster(Written):
 class SharedSpec(Written):
     """The values that every layer may give."""
 
-    partitions: int | None = Field(default=None, ge=1, le=MOST_PARTITIONS)
+    partitions: Annotated[int, Meta(ge=1, le=MOST_PARTITIONS)] | None = None
     """Number of partitions; it can grow and never shrink."""
-    replication_factor: int | None = Field(default=None, ge=1, le=LARGEST_REPLICATION_FACTOR)
+    replication_factor: ReplicationFactor | None = None
     """Number of brokers that hold each partition, 1 to 32,767."""
-    configs: Configs = Field(default_factory=dict)
+    configs: Configs = {}
     """Kafka's topic configs, merged key by key over the layers; null means that no override may be live."""
 
 
 class Limits(Written):
-    partitions_per_topic: int = Field(default=128, ge=1)
+    partitions_per_topic: Positive = 128
     """The most partitions of one topic; more are an error of the file (TOP320)."""
-    expansion_factor: int = Field(default=4, ge=1)
+    expansion_factor: Positive = 4
     """In one run a topic grows to at most this many times its live partitions; a larger expansion is skipped
     (TOP405)."""
-    replicas_per_run: int = Field(default=3000, ge=0)
+    replicas_per_run: Count = 3000
     """The most new replicas of one run; creates and expansions beyond it are skipped."""
-    creates_per_run: int = Field(default=20, ge=0)
+    creates_per_run: Count = 20
     """The most topics that one run creates without an approval. With more, all creates are held (TOP440): often the
     files are for another cluster."""
-    deletes_per_run: int = Field(default=1, ge=0)
+    deletes_per_run: Count = 1
     """The most topics that one run deletes without a further approval; with more, all deletes are held."""
-    deletes_percent: int = Field(default=5, ge=0, le=100)
+    deletes_percent: Percent = 5
     """The largest percentage of the managed topics that one run deletes, rounded up, at least one topic. With more, all
     deletes are held, and no approval lifts that."""
-    shrink_percent: int = Field(default=10, ge=0, le=100)
+    shrink_percent: Percent = 10
     """If a larger percentage of the topics is gone since the last good snapshot, nothing is planned (TOP416, exit
     status 8)."""
-    moved_bytes_per_run: Size | None = Field(default=None, ge=0)
+    moved_bytes_per_run: Annotated[int, InBytes(), Meta(ge=0)] | None = None
     """The most bytes that the moves of one run copy: `500GiB`. A move beyond it, or of unknown size, is skipped
     (TOP441); left out: no limit."""
-    moves_at_once: int = Field(default=50, ge=1, le=50)
+    moves_at_once: Annotated[int, Meta(ge=1, le=50)] = 50
     """The most partitions that move at the same time, 50 at most: a ZooKeeper controller is busy with a larger request
     for seconds."""
-    moves_per_broker: int = Field(default=5, ge=1)
+    moves_per_broker: Positive = 5
     """The most partitions that one broker receives at the same time."""
-    unmanaged_percent: int = Field(default=100, ge=0, le=100)
+    unmanaged_percent: Percent = 100
     """If a larger percentage of the live topics is in no file, quality rule Q25 warns."""
 
 
@@ -204,9 +204,9 @@ class RuleMatch(Written):
 
 
 class NumberRule(Written):
-    min: int | None = Field(default=None, ge=1)
+    min: Positive | None = None
     """The lowest number."""
-    max: int | None = Field(default=None, ge=1)
+    max: Positive | None = None
     """The highest number."""
 
 
@@ -229,7 +229,7 @@ class PolicyRule(Written):
 
     match: RuleMatch
     """The topics that the rule is for; `names: "*"` for all."""
-    configs: Mapping[str, ConfigRule] = Field(default_factory=dict)
+    configs: Mapping[str, ConfigRule] = {}
     """By config, what it may be."""
     partitions: NumberRule | None = None
     """What `partitions` may be."""
@@ -238,7 +238,7 @@ class PolicyRule(Written):
 
 
 class Policy(Written):
-    min_replication_factor: int = Field(default=1, ge=1, le=LARGEST_REPLICATION_FACTOR)
+    min_replication_factor: ReplicationFactor = 1
     """The lowest replication factor that a topic may have; a smaller one is an error of the file (TOP310)."""
     protected_topics: tuple[str, ...] = ()
     """Glob patterns of topics that no file may name, beside `__*`, `_schemas` and `_confluent*`."""
@@ -300,11 +300,11 @@ class Policy(Written):
 class Apply(Written):
     validate_only: bool = True
     """Whether the brokers check creates, expansions and configs in a dry run before anything is sent."""
-    topics_per_request: int = Field(default=20, ge=1)
+    topics_per_request: Positive = 20
     """The most topics in one request."""
-    partitions_per_request: int = Field(default=500, ge=1)
+    partitions_per_request: Positive = 500
     """The most new partitions in one request."""
-    throttle: Size | None = Field(default=None, ge=1)
+    throttle: Annotated[int, InBytes(), Meta(ge=1)] | None = None
     """The most bytes a second that moves copy from each broker, and to each: `50MiB`. In production a move that copies
     needs it (TOP442); left out in a sandbox: no throttle."""
 
@@ -395,7 +395,7 @@ class EnvironmentSpec(Written):
     """When the environment's DAGs run, and in which mode."""
     quality: Quality = Quality()
     """What the quality checks judge beside the rules of topicops."""
-    overrides: Mapping[str, SharedSpec] = Field(default_factory=dict)
+    overrides: Mapping[str, SharedSpec] = {}
     """Values for single topics; they win over all other layers."""
 
     @property

@@ -12,21 +12,29 @@ from datetime import datetime, timedelta
 from enum import Enum, StrEnum, auto
 from typing import Annotated, Literal, NamedTuple, Union, get_args, get_origin
 
-from annotated_types import Ge, Le
-from pydantic import Field, StringConstraints
+import msgspec
+from msgspec import Meta
 
 from topicops.model.choices import OneOf, Placement
-from topicops.model.specs.environment import Configs, EnvironmentSpec, InBytes, PolicyException, SharedSpec, Written
+from topicops.model.specs.environment import (
+    Configs,
+    Count,
+    EnvironmentSpec,
+    InBytes,
+    PolicyException,
+    SharedSpec,
+    Written,
+)
 
 
 class AsWritten:
     """Marks a field with more than one form; a rule of its own reads the node."""
 
 
-TopicId = Annotated[str, StringConstraints(pattern=r"[A-Za-z0-9_-]{22}")]
+TopicId = Annotated[str, Meta(pattern=r"[A-Za-z0-9_-]{22}")]
 """16 bytes in base64url without padding. Source: org.apache.kafka.common.Uuid#toString (3.9)."""
-ShortText = Annotated[str, StringConstraints(max_length=200)]
-LabelKey = Annotated[str, StringConstraints(pattern=r"[A-Za-z0-9._-]{1,63}")]
+ShortText = Annotated[str, Meta(max_length=200)]
+LabelKey = Annotated[str, Meta(pattern=r"[A-Za-z0-9._-]{1,63}")]
 WrittenAssignment = Annotated[Mapping[int, tuple[int, ...]] | str, AsWritten()]
 """``{0: [1, 2, 3]}``, or Kafka's ``1:2:3,2:3:1``."""
 
@@ -38,9 +46,9 @@ class TopicMetadata(Written):
     owner: ShortText
     """Team or person responsible for the topic, at most 200 characters; commands that write files refuse placeholders
     such as `todo`."""
-    description: Annotated[str, StringConstraints(max_length=2000)] = ""
+    description: Annotated[str, Meta(max_length=2000)] = ""
     """What its records are, for people who may read them; at most 2,000 characters."""
-    labels: Mapping[LabelKey, ShortText] = Field(default_factory=dict)
+    labels: Mapping[LabelKey, ShortText] = {}
     """Any pairs of key and text. Keys: letters, digits, `.`, `_`, `-`, at most 63; values: at most 200 characters."""
     environments: tuple[str, ...] | None = None
     """Environments that have the topic; others ignore the file. A name that no environment has is an error (TOP336);
@@ -61,7 +69,7 @@ class WrittenLifecycle(Written):
     """Time before which the topic is not deleted; with `absent` only."""
     until: datetime | None = None
     """End of the pause; required with `paused`."""
-    topic_ids: Mapping[str, TopicId] = Field(default_factory=dict)
+    topic_ids: Mapping[str, TopicId] = {}
     """By environment (TOP336), the id (22 characters) that the live topic must have to be deleted; with `absent`
     only."""
 
@@ -85,7 +93,7 @@ class TopicSpec(SharedSpec):
     """Whether replicas are spread over racks."""
     assignment: WrittenAssignment | None = None
     """Replicas chosen by hand, the preferred leader first: `{0: [1, 2, 3]}` or `1:2:3,2:3:1`."""
-    overrides: Mapping[str, TopicOverride] = Field(default_factory=dict)
+    overrides: Mapping[str, TopicOverride] = {}
     """Values of single environments (TOP336), which win over those above: `{prod: {partitions: 12}}`. Only the
     environment file's own `overrides` win over these."""
 
@@ -106,9 +114,9 @@ class OwnerEntry(Written):
     environments: tuple[str, ...] | None = None
     """Environments (TOP336) where the owner may have topics (TOP331), and where the budgets of this entry count; left
     out: all."""
-    partitions: int | None = Field(default=None, ge=0)
+    partitions: Count | None = None
     """The most partitions of all the owner's topics in one environment (TOP321); left out: no limit."""
-    replicas: int | None = Field(default=None, ge=0)
+    replicas: Count | None = None
     """The most replicas of all the owner's topics in one environment, partitions times replication factor (TOP321);
     left out: no limit."""
     reviewers: tuple[str, ...] = ()
@@ -239,8 +247,8 @@ def fields_of(model: type[Written]) -> dict[str, FieldKind]:
     Raises ``TypeError``: an annotation has no kind.
     """
     return {
-        info.alias or name: FieldKind(_kind_of(info.annotation, info.metadata), info.is_required(), info.default)
-        for name, info in model.model_fields.items()
+        field.encode_name: FieldKind(_kind_of(field.type), field.required, field.default)
+        for field in msgspec.structs.fields(model)
     }
 
 
@@ -272,10 +280,10 @@ def _kind_of_class(annotation: object, limits: Sequence[object]) -> Kind:
     if annotation in simple:
         return simple[annotation]
     if annotation is int:
-        lowest = next((int(str(limit.ge)) for limit in limits if isinstance(limit, Ge)), None)
-        if any(isinstance(limit, InBytes) for limit in limits):
-            return SizeKind(lowest or 0)
-        return IntegerKind(lowest, next((int(str(limit.le)) for limit in limits if isinstance(limit, Le)), None))
+        limit = _limits(limits)
+        lowest, highest = (None if end is None else int(end) for end in (limit.ge, limit.le))
+        is_size = any(isinstance(each, InBytes) for each in limits)
+        return SizeKind(lowest or 0) if is_size else IntegerKind(lowest, highest)
     if annotation is str:
         return _text(limits)
     if isinstance(annotation, type) and issubclass(annotation, Written):
@@ -286,5 +294,9 @@ def _kind_of_class(annotation: object, limits: Sequence[object]) -> Kind:
 
 
 def _text(limits: Sequence[object]) -> TextKind:
-    found = next((limit for limit in limits if isinstance(limit, StringConstraints)), StringConstraints())
-    return TextKind(found.max_length, str(found.pattern) if found.pattern else None)
+    limit = _limits(limits)
+    return TextKind(limit.max_length, limit.pattern)
+
+
+def _limits(limits: Sequence[object]) -> Meta:
+    return next((limit for limit in limits if isinstance(limit, Meta)), Meta())

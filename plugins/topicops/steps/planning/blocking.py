@@ -349,7 +349,7 @@ def _old_logs(situation: Situation) -> Finding | None:
     for broker, told in sorted((situation.live.log_directories or {}).items()):
         both = (told.held, told.unused) if isinstance(told, LogDirectories) else ()
         kept = {partition for logs in both for partition in logs.get(name, ())}
-        for partition in sorted(kept.intersection(situation.new_partitions)):
+        for partition in sorted(each for each in kept if each in situation.new_partitions):
             if broker in rows.get(partition, (broker,)):
                 reason = f"broker {broker} has a log of partition {partition} of an earlier topic of this name"
                 way_out = (

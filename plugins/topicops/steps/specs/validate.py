@@ -7,9 +7,11 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from itertools import chain
 
+import msgspec
+
 from topicops.model.codes import Code
 from topicops.model.errors import SpecError, UsageError
-from topicops.model.json_types import assignment_digest, sha256_of
+from topicops.model.json_types import assignment_digest, known, sha256_of
 from topicops.model.memory import gc_paused
 from topicops.model.specs.desired import API_VERSION, Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
@@ -353,11 +355,11 @@ def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 def _environment(view: EnvironmentView) -> Environment | None:
     if view.environment is None:
         return None
-    spec = EnvironmentSpec.model_validate(_plain(view.environment.spec))
+    spec = msgspec.convert(_plain(view.environment.spec), known(EnvironmentSpec))
     if view.exceptions is not None:
-        more = ExceptionsSpec.model_validate(_plain(view.exceptions.spec)).exceptions
-        policy = spec.policy.model_copy(update={"exceptions": (*spec.policy.exceptions, *more)})
-        spec = spec.model_copy(update={"policy": policy})
+        more = msgspec.convert(_plain(view.exceptions.spec), known(ExceptionsSpec)).exceptions
+        policy = msgspec.structs.replace(spec.policy, exceptions=(*spec.policy.exceptions, *more))
+        spec = msgspec.structs.replace(spec, policy=policy)
     return Environment(
         name=view.environment.document.stem,
         spec=spec,

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+import msgspec
+
 from topicops.model.choices import Source
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import LiveTopic, PartitionState, TopicTraces
@@ -265,7 +267,7 @@ class Watch:
         now = self.clock.now()
         for finding in blocking:
             topic.first_seen.setdefault(_kind(finding), now)
-        deadlines: Mapping[str, timedelta] = dict(self.deadlines)
+        deadlines: Mapping[str, timedelta] = msgspec.structs.asdict(self.deadlines)
         return any(finding.is_final for finding in blocking) or any(
             now - topic.first_seen[kind] >= deadlines[kind].total_seconds() for kind in map(_kind, blocking)
         )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
 from fakes.builders import THREE_BROKERS, brokers, environment, healthy_states, live_topic, partition_state, snapshot
@@ -226,8 +227,8 @@ def test_nothing_is_found_where_all_is_well() -> None:
 
 def test_a_production_environment_without_a_set_home_is_found() -> None:
     facts, sandbox = healthy(home_is_set=False), environment()
-    cluster = sandbox.spec.cluster.model_copy(update={"cluster_class": "production"})
-    production = replace(sandbox, spec=sandbox.spec.model_copy(update={"cluster": cluster}))
+    cluster = msgspec.structs.replace(sandbox.spec.cluster, cluster_class="production")
+    production = replace(sandbox, spec=msgspec.structs.replace(sandbox.spec, cluster=cluster))
 
     [finding] = examine(replace(facts, environment=production)).findings
 
@@ -270,8 +271,8 @@ def test_a_host_that_is_behind_is_found_by_stamps_of_its_future() -> None:
 
 def test_rules_about_zookeeper_are_no_fault_of_a_cluster_that_has_none() -> None:
     facts, without_zookeeper = replace(healthy(), zookeeper=None), environment()
-    cluster = without_zookeeper.spec.cluster.model_copy(update={"source": "kafka"})
-    kraft = replace(without_zookeeper, spec=without_zookeeper.spec.model_copy(update={"cluster": cluster}))
+    cluster = msgspec.structs.replace(without_zookeeper.spec.cluster, source="kafka")
+    kraft = replace(without_zookeeper, spec=msgspec.structs.replace(without_zookeeper.spec, cluster=cluster))
 
     report = examine(replace(facts, environment=kraft))
 

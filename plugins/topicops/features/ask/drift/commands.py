@@ -20,10 +20,10 @@ from topicops.cli.shared_options import (
     all_environments,
     run_of,
 )
-from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
+    from topicops.flow.runs.run import EnvironmentRun
     from topicops.steps.planning.diff import DriftReport
 
 

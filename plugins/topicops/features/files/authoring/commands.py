@@ -15,7 +15,6 @@ from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, Top
 from topicops.model.choices import ForgeKind
 from topicops.model.errors import SpecError, SpecFileError, UsageError
 from topicops.model.printable import printable
-from topicops.model.specs.spellings import in_utc
 
 if TYPE_CHECKING:
     from topicops.features.shared.yaml_text import Content
@@ -249,6 +248,7 @@ def retire_command(
 ) -> None:
     """Turn specs into tombstones, all or none: the metadata stays, the lifecycle takes the place of the spec."""
     from topicops.features.files.authoring.specs import Lifecycles, given, retire, topic_ids
+    from topicops.model.specs.spellings import in_utc
 
     if not reason.strip():
         raise UsageError("--reason is empty: give one, as in: --reason 'Replaced by payments.orders-v2.'")

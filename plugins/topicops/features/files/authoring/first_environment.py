@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Literal
 
+import msgspec
+
 from topicops.features.shared.yaml_text import scalar
 from topicops.model.choices import ForgeKind
 from topicops.model.printable import plural, printable
@@ -99,7 +101,7 @@ def _environment_lines(found: FirstEnvironment) -> Iterator[str]:
         yield f'    kafkaVersion: "{found.kafka_version}"'
     yield f"    source: {'zookeeper' if start.zookeeper else 'kafka'}"
     for name, endpoint in (("zookeeper", start.zookeeper), ("kafka", start.kafka)):
-        if values := endpoint.model_dump(by_alias=True, exclude_none=True) if endpoint else {}:
+        if values := {key: value for key, value in msgspec.to_builtins(endpoint or {}).items() if value}:
             yield from (f"    {name}:", *(f"      {key}: {scalar(value)}" for key, value in values.items()))
     file = "file  # keeps apart the runs of this account on this host"
     yield f"    lease: {'zookeeper' if start.zookeeper else file}"

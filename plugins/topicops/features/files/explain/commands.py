@@ -29,13 +29,13 @@ def explain_command(
     output: TextOrJsonOption = "text",
 ) -> None:
     """Show where each value of a topic comes from, and what it overrode; or what a code means. Opens no connection."""
-    from topicops.features.files.explain.explanation import explain, explain_text
-
     if word is None:
         print_result("\n".join(f"{each}  {each.meaning}" for each in Code))
     elif output == "text" and (code := _CODE.fullmatch(word)) and not any(topics.glob(f"*/{word}.yaml")):
         print_result(_code_text(find_code((code[1] or "TOP").upper(), code[2])))
     else:
+        from topicops.features.files.explain.explanation import explain, explain_text
+
         print_value(explain(topics, word, one_environment(environment, topics)), output, explain_text)
 
 

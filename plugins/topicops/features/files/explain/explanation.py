@@ -13,7 +13,7 @@ from topicops.model.json_types import FormatVersion
 from topicops.model.printable import printable
 from topicops.model.specs.config_checks import later_problem
 from topicops.model.specs.document import Fields, Items, Text, Tree
-from topicops.model.specs.files import TopicSpec
+from topicops.model.specs.files import TopicSpec, fields_of
 from topicops.model.specs.spellings import human_unit
 from topicops.model.specs.topic_config import canonical_written, config_of
 from topicops.steps.specs.fields import Section, Value
@@ -134,7 +134,7 @@ def _settings(topic: MergedTopic, view: EnvironmentView) -> Iterator[Explained]:
         if assigned:
             given.append(replace(assigned[-1], layer="assignment", written=str(topic.number(name))))
         yield _explained(name, given)
-    built_in = {info.alias or name: _written(info.default) for name, info in TopicSpec.model_fields.items()}
+    built_in = {name: _written(field.default) for name, field in fields_of(TopicSpec).items()}
     for name in ("keyed", "placement", "rackAware"):  # no layer below the topic gives these
         built = Given(layer="built in", written=built_in[name])
         yield _explained(name, [_given("topic", spec, name) if name in spec else built])

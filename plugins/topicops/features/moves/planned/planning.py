@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from topicops.features.moves.asked.changes import move_obstacles
 from topicops.features.moves.asked.draining import drained_topics
 from topicops.features.moves.asked.judged import command_problems
@@ -234,7 +236,7 @@ def _planned(
 
 def _draining(environment: Environment, brokers: tuple[int, ...]) -> Environment:
     """Return the environment as if its file had these brokers in ``cluster.draining``."""
-    cluster = environment.spec.cluster.model_copy(update={"draining": brokers})
+    cluster = msgspec.structs.replace(environment.spec.cluster, draining=brokers)
     place = environment.locations.get("cluster.draining", Location(environment.file))
     locations = {**environment.locations, "cluster.draining": place}
-    return replace(environment, spec=environment.spec.model_copy(update={"cluster": cluster}), locations=locations)
+    return replace(environment, spec=msgspec.structs.replace(environment.spec, cluster=cluster), locations=locations)

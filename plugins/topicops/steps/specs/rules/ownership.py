@@ -6,10 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Annotated
-
-from pydantic import StringConstraints, TypeAdapter, ValidationError
-from pydantic_core import SchemaError
 
 from topicops.model.codes import Code
 from topicops.model.specs.document import Span
@@ -23,19 +19,21 @@ from topicops.steps.specs.suggestions import meant
 
 @lru_cache(maxsize=64)
 def whole_match(pattern: str) -> Callable[[str], bool]:
-    """Return whether a whole text matches ``pattern``, in the syntax of Rust's regex crate, which pydantic brings.
+    """Return whether a whole text matches ``pattern``, in the syntax of Rust's regex crate, which pydantic-core brings.
 
     Raises ``ValueError``: It is no such expression; the text says why, in one line.
     """
+    from pydantic_core import SchemaError, SchemaValidator, ValidationError  # few environments have a pattern
+
     try:
-        adapter = TypeAdapter(Annotated[str, StringConstraints(pattern=rf"\A(?:{pattern})\z")])
+        validator = SchemaValidator({"type": "str", "pattern": rf"\A(?:{pattern})\z"})
     except SchemaError as error:
         last_line = str(error).strip().splitlines()[-1]
         raise ValueError(last_line.partition(": ")[2] or last_line) from error
 
     def matches(text: str) -> bool:
         try:
-            adapter.validate_python(text)
+            validator.validate_python(text)
         except ValidationError:
             return False
         return True
