@@ -699,8 +699,8 @@ def test_a_delete_waits_until_nothing_is_left_of_the_one_before(world: World) ->
 
 
 def test_deletes_go_in_waves_that_double_once_one_topic_is_gone(world: World) -> None:
-    topics = [world.cluster.put_topic(f"t{number:02}", (1, 2)) for number in range(26)]
-    world.cluster.groups["t00"] = ("readers",)
+    topics = [world.cluster.put_topic(f"t{number:03}", (1, 2)) for number in range(131)]
+    world.cluster.groups["t000"] = ("readers",)
     sent: list[int] = []
 
     def let_go_of_what_waits() -> None:
@@ -711,11 +711,11 @@ def test_deletes_go_in_waves_that_double_once_one_topic_is_gone(world: World) ->
     plan = world.plan(*map(delete_topic, topics))
     world.cluster.known_whole = {2}
     world.cluster.pause_broker(2)
-    for second in range(3, 18, 2):
+    for second in range(3, 24, 2):
         world.clock.at(second, let_go_of_what_waits)
 
-    assert [outcome.status for outcome in world.apply(plan)] == [REFUSED, *[DONE] * 25]
-    assert sent == [1, 1 + 2, 3 + 4, 7 + 8, 15 + 8, 23 + 2]
+    assert [outcome.status for outcome in world.apply(plan)] == [REFUSED, *[DONE] * 130]
+    assert sent == [1, 1 + 2, 3 + 4, 7 + 8, 15 + 16, 31 + 32, 63 + 64, 127 + 3]
     assert [name for request in world.cluster.requests for name in request.topics] == [t.name for t in topics[1:]]
 
 
