@@ -301,9 +301,9 @@ class Apply(Written):
     validate_only: bool = True
     """Whether the brokers check creates, expansions and configs in a dry run before anything is sent."""
     topics_per_request: int = Field(default=20, ge=1)
-    """The most topics in one request."""
+    """The most topics in one request that changes them."""
     partitions_per_request: int = Field(default=500, ge=1)
-    """The most new partitions in one request."""
+    """The most new partitions in one request, and the most topics in one dry run."""
     throttle: Size | None = Field(default=None, ge=1)
     """The most bytes a second that moves copy from each broker, and to each: `50MiB`. In production a move that copies
     needs it (TOP442); left out in a sandbox: no throttle."""
