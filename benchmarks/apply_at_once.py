@@ -1,27 +1,38 @@
-"""``topicops apply`` without a plan file, from a cold process to its verified end, beside a bare script.
+"""``topicops apply`` without a plan file to its verified end, from a cold and in a warm process, beside a bare script.
 
-The command reads the files, plans, applies and verifies. The script sends the same requests with the same assignments,
-from a warm process, and waits until ZooKeeper shows what was asked for: it reads no files, plans and verifies nothing.
+It reads the files, plans, applies and verifies. The script sends the same requests with the same assignments, from a
+warm process, and waits until ZooKeeper shows what was asked for: it reads no files, plans and verifies nothing. The CPU
+seconds are those of the client; the servers take theirs on the same machine.
 Four turns: creates, expansions, changes of all kinds, deletes; one cluster of three brokers, topics of 6 partitions.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
+import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 from benchmarks.apply import Bench, Cohort, on_brokers, require_changes
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, timed
+from topicops.flow import planning, whole_runs
+from topicops.flow.runs.run import open_run
+from topicops.model.errors import ExitStatus
 from topicops.model.plans.plan import Plan
 
 COMMAND = (str(Path(sys.executable).with_name("topicops")), "apply", "--environment", "bench", "--yes")
 ALLOWED = 1.35
-"""Times the bare script, with the start of the process and the verification."""
+"""Times the bare script, with the plan and the verification."""
+COLD, WARM, BARE = "a cold command", "one process", "bare script"
+CPU_S: dict[str, list[float]] = defaultdict(list)
+"""CPU seconds of the clients, by side."""
 
 
 def creates(new: Sequence[str]) -> Cohort:
@@ -51,25 +62,23 @@ KINDS: Mapping[str, Callable[[Sequence[str]], Cohort]] = {
 class AtOnce(Bench):
     """Each turn lays its own topics first, and clears them away."""
 
-    def at_once_s(self, kind: str) -> float:
-        return self._turn_of(kind, self._command)
-
-    def script_s(self, kind: str) -> float:
-        return self._turn_of(kind, None)
-
-    def _turn_of(self, kind: str, command: Callable[[Path], None] | None) -> float:
+    def turn_s(self, who: str, kind: str) -> float:
+        """Seconds of one turn; notes the CPU seconds of its client."""
         self.turn += 1
-        names = self._names(self.turn)
-        cohort = KINDS[kind](names)
-        standing = [name for name in names if name not in cohort.new]
-        self._lay(standing)
+        cohort = KINDS[kind](self._names(self.turn))
+        self._lay([*cohort.wider, *cohort.other, *cohort.gone, *cohort.same])
         self.turn += 1
         run, plan = self._planned(cohort)
         require_changes(plan, cohort)
-        folder = run.topics.parent
-        work = partial(command, folder) if command else partial(self._script, plan)
-        seconds = timed(work)()
-        self._clear([name for name in names if name not in cohort.gone])
+        works: Mapping[str, Callable[[], None]] = {
+            COLD: partial(self._command, run.topics.parent),
+            WARM: partial(self._in_process, run.topics),
+            BARE: partial(self._script, plan),
+        }
+        before = cpu_s()
+        seconds = timed(works[who])()
+        CPU_S[side(who, kind, self.topics)].append(cpu_s() - before)
+        self._clear([*cohort.new, *cohort.wider, *cohort.other, *cohort.same])
         return seconds
 
     def _lay(self, names: Sequence[str]) -> None:
@@ -87,32 +96,50 @@ class AtOnce(Bench):
         if done.returncode:
             raise BenchmarkError(f"topicops apply ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr}")
 
+    def _in_process(self, topics: Path) -> None:
+        home, run_id = self.folder / "home", f"turn-{self.turn}-apply"
+        run = open_run(environment="bench", topics=topics, group="bench", run_id=run_id, home=home)
+        ended = whole_runs.apply_own_plan(run, planning.make_plan(run, states=True))
+        if ended.status is not ExitStatus.SUCCESS:
+            raise BenchmarkError(f"the run ended with {ended.status}")
+
+
+def cpu_s() -> float:
+    """CPU seconds of this process, and of its children that have ended."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + ended.ru_utime + ended.ru_stime
+
 
 @contextmanager
 def sides(topics: int) -> Iterator[Mapping[str, Side]]:
     with on_brokers(AtOnce, topics) as bench:
-        yield {
-            side(who, kind, topics): partial(measure, kind)
-            for kind in KINDS
-            for who, measure in (("apply at once", bench.at_once_s), ("bare script", bench.script_s))
-        }
+        yield {side(who, kind, topics): partial(bench.turn_s, who, kind) for kind in KINDS for who in (COLD, WARM, BARE)}
 
 
 def comparisons(topics: int) -> Sequence[Comparison]:
     return [
         Comparison(
-            id=f"apply-at-once-to-bare-script-{topics}-{kind.replace(' ', '-')}",
-            numerator=side("apply at once", kind, topics),
-            denominator=side("bare script", kind, topics),
+            id=f"apply-in-{who}-to-bare-script-{topics}-{kind}".replace(" ", "-"),
+            numerator=side(who, kind, topics),
+            denominator=side(BARE, kind, topics),
             goal=ALLOWED,
             better="lower",
         )
         for kind in KINDS
+        for who in (COLD, WARM)
     ]
+
+
+def remarks(_: int) -> Iterator[str]:
+    """The CPU seconds; the first turn of each side is not among its rounds."""
+    for name, seconds in CPU_S.items():
+        yield f"{name}: {median(seconds[1:] or seconds):.2f} CPU seconds"
 
 
 def side(who: str, kind: str, topics: int) -> str:
     return f"{who}, {topics} {kind}"
 
 
-BENCHMARK = Benchmark(name="apply_at_once", topics=100, rounds=3, comparisons=comparisons, sides=sides)
+BENCHMARK = Benchmark(
+    name="apply_at_once", topics=100, rounds=5, comparisons=comparisons, sides=sides, remarks=remarks
+)

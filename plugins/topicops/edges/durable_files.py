@@ -13,11 +13,14 @@ from topicops.edges.places import Place, StoredLines
 from topicops.model.errors import ArtifactError
 
 
-def write_atomically(path: Place, content: bytes, *, mode: int = 0o644, is_durable: bool = True) -> None:
+def write_atomically(
+    path: Place, content: bytes, *, mode: int = 0o644, is_durable: bool = True, may_be_old: bool = False
+) -> None:
     """Replace a file, or make it with its folders: a reader sees the old content or the new one.
 
     Args:
         is_durable: Return only when file and folder are on the disk; else a power cut may lose both contents.
+        may_be_old: Do not wait for the folder: a power cut may bring the old content back, whole.
 
     Raises ``OSError``: the old content stays; in a store that does not answer, nobody knows which one.
     """
@@ -27,7 +30,7 @@ def write_atomically(path: Place, content: bytes, *, mode: int = 0o644, is_durab
     make_folder(path.parent)
     with _temporary(path, content, mode=mode, is_durable=is_durable) as temporary:
         temporary.replace(path)
-    if is_durable:
+    if is_durable and not may_be_old:
         sync_folder(path.parent)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -412,3 +413,27 @@ def test_a_disk_that_fills_up_leaves_no_part_of_a_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "12", "x:" + FIRST, "12:" + "g" * 64, f"-1:{FIRST}"])
 def test_a_head_of_no_sense_is_none(text: str) -> None:
     assert head_of(text) is None
+
+
+def test_a_head_that_a_power_cut_has_brought_back_is_followed_by_the_lines_after_it(tmp_path: Path) -> None:
+    log, head = log_of(tmp_path, "a"), tmp_path / "local.head"
+    old = head.read_bytes()
+    log_of(tmp_path, "b", "c")
+    head.write_bytes(old)
+    assert problems(tmp_path) == []
+
+    log.append([mutation("d")])
+
+    assert topics(tmp_path) == ["a", "b", "c", "d"]
+    assert (problems(tmp_path), head_of(head.read_text()).count) == ([], 4)
+
+
+def test_lines_and_head_are_on_the_disk_when_append_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, synced = log_of(tmp_path, "a"), list[os.stat_result]()
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle)))
+
+    log.append([mutation("b")])
+
+    lines_written, head_written = synced
+    assert os.path.samestat(lines_written, (tmp_path / "local.jsonl").stat())
+    assert os.path.samestat(head_written, (tmp_path / "local.head").stat())

@@ -628,6 +628,55 @@ def test_a_change_that_the_dry_run_rejects_is_not_sent(world: World) -> None:
     assert world.requests() == [("create", ("a",))]
 
 
+def test_the_requests_of_one_kind_share_a_dry_run(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.environment = with_settings(apply={"topicsPerRequest": 2})
+    asked = noted_dry_runs(world, monkeypatch)
+    old = world.cluster.put_topic("old", (1, 2))
+
+    changes = [*(create_topic(name, (1, 2)) for name in "abc"), expand_topic(old, (2, 1))]
+    assert set(world.statuses(*changes)) == {DONE}
+
+    assert asked == [["a", "b", "c"], ["old"]]
+    assert world.requests() == [("create", ("a", "b")), ("create", ("c",)), ("expand", ("old",))]
+
+
+def test_a_shared_dry_run_has_no_more_partitions_than_a_request(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.environment = with_settings(apply={"topicsPerRequest": 1, "partitionsPerRequest": 4})
+    asked = noted_dry_runs(world, monkeypatch)
+
+    assert set(world.statuses(*(create_topic(name, (1, 2), (2, 1)) for name in "abc"))) == {DONE}
+
+    assert asked == [["a", "b"], ["c"]]
+
+
+def test_brokers_that_refuse_a_shared_dry_run_are_asked_for_each_request_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.environment = with_settings(apply={"topicsPerRequest": 2})
+    asked = noted_dry_runs(world, monkeypatch, most=2)
+    world.cluster.reject_dry_run("c")
+
+    assert world.statuses(*(create_topic(name, (1, 2)) for name in "abc")) == [DONE, DONE, FAILED]
+
+    assert asked == [["a", "b", "c"], ["a", "b"], ["c"]]
+
+
+def noted_dry_runs(world: World, monkeypatch: pytest.MonkeyPatch, *, most: int = 1000) -> list[list[str]]:
+    """Return the topics of each dry run from now on; one of more than ``most`` is refused as a whole."""
+    asked: list[list[str]] = []
+    validate = world.cluster.validate
+
+    def noted(changes: Sequence[Change]) -> Sequence[Answer]:
+        asked.append([change.topic for change in changes])
+        refused = Answer(AnswerKind.FAILED, "POLICY_VIOLATION (44): an excessively large batch")
+        return validate(changes) if len(changes) <= most else [refused] * len(changes)
+
+    monkeypatch.setattr(world.cluster, "validate", noted)
+    return asked
+
+
 def test_a_dry_run_that_times_out_is_not_asked_for_again_for_minutes(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -700,8 +749,8 @@ def test_a_delete_waits_until_nothing_is_left_of_the_one_before(world: World) ->
 
 
 def test_deletes_go_in_waves_that_double_once_one_topic_is_gone(world: World) -> None:
-    topics = [world.cluster.put_topic(f"t{number:02}", (1, 2)) for number in range(26)]
-    world.cluster.groups["t00"] = ("readers",)
+    topics = [world.cluster.put_topic(f"t{number:03}", (1, 2)) for number in range(196)]
+    world.cluster.groups["t000"] = ("readers",)
     sent: list[int] = []
 
     def let_go_of_what_waits() -> None:
@@ -712,11 +761,11 @@ def test_deletes_go_in_waves_that_double_once_one_topic_is_gone(world: World) ->
     plan = world.plan(*map(delete_topic, topics))
     world.cluster.known_whole = {2}
     world.cluster.pause_broker(2)
-    for second in range(3, 18, 2):
+    for second in range(3, 24, 2):
         world.clock.at(second, let_go_of_what_waits)
 
-    assert [outcome.status for outcome in world.apply(plan)] == [REFUSED, *[DONE] * 25]
-    assert sent == [1, 1 + 2, 3 + 4, 7 + 8, 15 + 8, 23 + 2]
+    assert [outcome.status for outcome in world.apply(plan)] == [REFUSED, *[DONE] * 195]
+    assert sent == [1, 1 + 2, 3 + 4, 7 + 8, 15 + 16, 31 + 32, 63 + 64, 127 + 64, 191 + 4]
     assert [name for request in world.cluster.requests for name in request.topics] == [t.name for t in topics[1:]]
 
 
@@ -740,6 +789,23 @@ def test_an_answer_about_activity_that_has_grown_old_is_asked_for_again(world: W
     world.clock.at(0.2, lambda: world.cluster.groups.update(c=("readers",)))
 
     assert [outcome.status for outcome in world.apply(plan)] == [DONE, DONE, REFUSED]
+
+
+def test_brokers_are_asked_about_a_few_deletes_of_a_wave_right_before_these(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = world.plan(*(delete_topic(world.cluster.put_topic(f"t{n:02}", (1, 2))) for n in range(31)))
+    asked: list[tuple[int, int]] = []
+    activity = world.cluster.activity
+
+    def noted(topics: Sequence[str]) -> Mapping[str, TopicActivity]:
+        asked.append((len(world.requests()), len(topics)))
+        return activity(topics)
+
+    monkeypatch.setattr(world.cluster, "activity", noted)
+
+    assert {outcome.status for outcome in world.apply(plan)} == {DONE}
+    assert asked == [(0, 1), (1, 2), (3, 4), (7, 8), (15, 8), (23, 8)]
 
 
 def test_brokers_that_let_a_delete_wait_for_nothing_are_asked_once(

@@ -159,7 +159,8 @@ class FileAuditLog(_Chain):
         with self._opened() as handle:
             text, end = self._lines(mutations, self._end(handle))
             append_whole(handle, text)
-            write_atomically(self._head_path, f"{end}\n".encode())
+            # An old head is what a crash between the two leaves: the lines after it are checked, and count.
+            write_atomically(self._head_path, f"{end}\n".encode(), may_be_old=True)
 
     def _begin_new_file_if_full(self) -> None:
         """Rename a full file; the next line goes to a new one. The head stays as it is: it counts the same lines."""

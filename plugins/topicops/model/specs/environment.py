@@ -301,9 +301,9 @@ class Apply(Written):
     validate_only: bool = True
     """Whether the brokers check creates, expansions and configs in a dry run before anything is sent."""
     topics_per_request: Positive = 20
-    """The most topics in one request."""
+    """The most topics in one request that changes them."""
     partitions_per_request: Positive = 500
-    """The most new partitions in one request."""
+    """The most new partitions in one request, and the most topics in one dry run."""
     throttle: Annotated[int, InBytes(), Meta(ge=1)] | None = None
     """The most bytes a second that moves copy from each broker, and to each: `50MiB`. In production a move that copies
     needs it (TOP442); left out in a sandbox: no throttle."""

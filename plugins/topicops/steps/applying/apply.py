@@ -83,7 +83,7 @@ def _run(to_run: Sequence[GatedChange], sender: Sender, environment: Environment
         sender.recheck(growing)
         sender.ledger.write()
     if environment.apply.validate_only:
-        for batch in batches(sender.ledger.undecided(growing), environment):
+        for batch in batches_in_doubt(sender.ledger.undecided(growing), sender, environment):
             fail_rejected(batch, sender)
     for batch in batches(sender.ledger.undecided(growing), environment):
         sender.send_until_decided(batch)
@@ -118,31 +118,50 @@ def begin_moves(moves: Sequence[GatedChange], sender: Sender) -> None:
     ledger.write()
 
 
-def batches(gated_changes: Sequence[GatedChange], environment: EnvironmentSpec) -> Iterator[list[GatedChange]]:
+def batches(
+    gated_changes: Sequence[GatedChange], environment: EnvironmentSpec, *, topics: int | None = None
+) -> Iterator[list[GatedChange]]:
     """Split into requests of one kind each, within the environment's topics and partitions a request.
 
     The order is kept. A change that is larger than the limit goes alone.
+
+    Args:
+        topics: The most topics in one request; None means the environment's.
     """
+    limits = environment.apply
     batch: list[GatedChange] = []
+    partitions = 0
     for gated in gated_changes:
-        if batch and not _fits(batch, gated, environment):
+        partitions += new_partitions(gated.change)
+        fits = len(batch) < (topics or limits.topics_per_request) and partitions <= limits.partitions_per_request
+        if batch and not (fits and batch[0].change.action == gated.change.action):
             yield batch
-            batch = []
+            batch, partitions = [], new_partitions(gated.change)
         batch.append(gated)
     if batch:
         yield batch
 
 
-def _fits(batch: Sequence[GatedChange], gated: GatedChange, environment: EnvironmentSpec) -> bool:
-    limits = environment.apply
-    changes = (other.change for other in (*batch, gated))
-    partitions = sum(c.new_partitions for c in changes if isinstance(c, CreateTopic | ExpandTopic))
-    same_kind = batch[0].change.action == gated.change.action
-    return same_kind and len(batch) < limits.topics_per_request and partitions <= limits.partitions_per_request
+def new_partitions(change: Change) -> int:
+    return change.new_partitions if isinstance(change, CreateTopic | ExpandTopic) else 0
 
 
 MOST_S = 60.0
 """Seconds for which a dry run without an answer is repeated; one that times out takes so long by itself."""
+
+
+def batches_in_doubt(
+    gated_changes: Sequence[GatedChange], sender: Sender, environment: EnvironmentSpec
+) -> Iterator[list[GatedChange]]:
+    """Yield the batches of which one dry run of many batches has not shown that the brokers accept every change.
+
+    A refusal says little about one change: some brokers refuse a large request as a whole, or answer it late.
+    """
+    for many in batches(gated_changes, environment, topics=environment.apply.partitions_per_request):
+        parts = [*batches(many, environment)]
+        sender.stop_if_interrupted()
+        if len(parts) == 1 or any(answer.kind is not AnswerKind.ACCEPTED for answer in _answers(many, sender)):
+            yield from parts
 
 
 def fail_rejected(batch: Sequence[GatedChange], sender: Sender) -> None:
@@ -180,8 +199,10 @@ def _answers(batch: Sequence[GatedChange], sender: Sender) -> list[Answer]:
 
 FIRST_WAIT_S = 0.04
 """The deletes of a few small topics are over within a few of these."""
-MOST_DELETES_AT_ONCE = 8
-"""A delete makes each broker walk all its fetches and checkpoints; some share the walk, more would gain nothing."""
+MOST_DELETES_AT_ONCE = 64
+"""A delete makes each broker walk all its fetches and checkpoints; those that the controller finds together share it."""
+ASKED_AT_ONCE = 8
+"""Number of deletes whose topics the brokers are asked about in one question: the last one is sent soon after it."""
 
 
 def run_deletes(deletes: Sequence[GatedChange], sender: Sender, *, limit_s: float) -> None:
@@ -197,10 +218,10 @@ def run_deletes(deletes: Sequence[GatedChange], sender: Sender, *, limit_s: floa
     while deletes:
         wave, deletes = deletes[:at_once], deletes[at_once:]
         _stop_after_failure(sender.ledger)
-        if len(wave) > 1:
-            sender.ask_before_deletes(wave)  # in one question, and not one for each
-        for gated in wave:
-            sender.send_until_decided([gated])
+        for start in range(0, len(wave), ASKED_AT_ONCE):
+            sender.ask_before_deletes(asked := wave[start : start + ASKED_AT_ONCE])
+            for gated in asked:
+                sender.send_until_decided([gated])
         going = [gated.change for gated in wave if sender.ledger.outcomes[gated.digest].status in IN_PLACE]
         with waiting_for("the end of the deletions that were sent", limit_s=limit_s):
             _wait_until_gone(going, sender, limit_s)

@@ -98,6 +98,8 @@ class Watch:
     cluster_id: str
     source: Source
     topics: dict[str, WatchedTopic]
+    _found: dict[str, tuple[Observation, tuple[Finding, ...]]] = field(default_factory=dict)
+    """Findings of each topic's last observation, by name: several questions depend on them."""
 
     def open_topics(self) -> list[WatchedTopic]:
         return [topic for topic in self.topics.values() if topic.is_open]
@@ -228,12 +230,17 @@ class Watch:
 
     def _findings(self, observation: Observation) -> tuple[Finding, ...]:
         """Return the findings of an observation; those known from before the run become pre-existing."""
-        return tuple(
-            replace(finding, verdict=Verdict.PRE_EXISTING, message=f"{finding.message} (so before the run)")
-            if self._is_known(observation.expected.topic, finding)
-            else finding
-            for finding in findings(observation)
-        )
+        topic = observation.expected.topic
+        last, found = self._found.get(topic, (None, ()))
+        if last is not observation:
+            found = tuple(
+                replace(finding, verdict=Verdict.PRE_EXISTING, message=f"{finding.message} (so before the run)")
+                if self._is_known(topic, finding)
+                else finding
+                for finding in findings(observation)
+            )
+            self._found[topic] = (observation, found)
+        return found
 
     def _is_known(self, topic: str, finding: Finding) -> bool:
         keys = {(topic, finding.check, subject) for subject in finding.subjects}
