@@ -1,4 +1,4 @@
-"""A task that is forked from a process with ``topicops.on_airflow.preloaded`` imports nothing large any more."""
+"""A task that is forked from a process with ``topicops.on_airflow.tasks.preloaded`` imports nothing large any more."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from importlib import import_module
 
 import pytest
 
-from topicops.on_airflow import preloaded
+from topicops.on_airflow.tasks import preloaded
 
 FORKED = """
 import gc, json, os, sys, threading
 from importlib import import_module
-import topicops.on_airflow.preloaded
+import topicops.on_airflow.tasks.preloaded
 threads, frozen, before = threading.active_count(), gc.get_freeze_count(), set(sys.modules)
 for name in json.loads(sys.argv[1]):
     import_module(name)
