@@ -9,17 +9,21 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib.metadata import distributions
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from topicops.edges.durable_files import write_atomically
 from topicops.features.shared.airflow_client import POLL_S, AirflowError
-from topicops.features.shared.java import last_lines
+from topicops.features.shared.java import default_cache, last_lines
 from topicops_local.airflow_client import LocalAirflowClient
 from topicops_local.processes import ProcessMark, free_port, kill, members_of_session, spawn, stop, wait_gone
 from topicops_local.readiness import HANGS_S
@@ -37,15 +41,17 @@ WAIT_FOR_WRITER_S = 120
 _PATIENCE_S = 60.0
 """Seconds for which a question is asked again: a busy API server answers late, or with 503."""
 PRELOADED = (
-    "airflow",
-    "airflow.executors.local_executor",
     "great_expectations",
     "pyspark.sql",
     "pyspark.sql.connect.session",
     "pandas",
-    "pyarrow",
+    "topicops.on_airflow.tasks.preloaded",
 )
-"""Modules that the executor imports once, for all tasks: Great Expectations alone takes seconds."""
+"""Modules that the executor imports once, for all tasks; ours is the last, because it freezes what is loaded."""
+IDLE_S = 0.2
+"""Seconds between two looks of an idle scheduler. With Airflow's second, each task of a run waits half of it."""
+ANSWERS_WITHIN_S = 60
+"""Seconds that a task waits for an answer of the API server, as one may take on a busy machine; Airflow's 5 are few."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,6 +99,18 @@ class LocalAirflow:
         for name, log in self.ended().items():
             raise AirflowError(f"Airflow's {name} has ended; the end of {log}:\n{last_lines(log)}")
 
+    def wait_healthy(self, *, timeout_s: float = HANGS_S) -> None:
+        """Raise ``AirflowError`` when Airflow is not healthy in time, or a service has ended."""
+        client = LocalAirflowClient(self.url, self.username, self.password)
+        deadline = time.monotonic() + timeout_s
+        while not client.healthy():
+            self.require_alive()
+            if time.monotonic() > deadline:
+                raise AirflowError(
+                    f"Airflow is not healthy after {timeout_s:.0f} s; its logs are in {self.folder}/logs"
+                )
+            time.sleep(POLL_S)
+
     def start_again(self, service: str, *, timeout_s: float = HANGS_S) -> None:
         """Start a service that has died, on its old port; its other processes are ended by ``stop``.
 
@@ -101,7 +119,7 @@ class LocalAirflow:
         """
         self.dead.append(self.processes[service])
         self.processes[service] = _spawn(service, self.folder, self.variables, self.port)
-        _wait_healthy(self, timeout_s)
+        self.wait_healthy(timeout_s=timeout_s)
 
     def stop(self) -> None:
         """End the services, and then what they started: running tasks, and the JVMs of the tasks."""
@@ -119,7 +137,32 @@ def start_airflow(
     port: int | None = None,
     timeout_s: float = HANGS_S,
 ) -> LocalAirflow:
-    """Start Airflow with its metadata and logs in ``folder`` and the DAG files of ``dags``; it answers requests.
+    """Start Airflow as ``begin_airflow`` does; it answers requests.
+
+    Raises:
+        AirflowError: Airflow is not healthy in time; nothing is left running.
+    """
+    airflow = begin_airflow(
+        folder, dags=dags, environment=environment, database=database, port=port, timeout_s=timeout_s
+    )
+    try:
+        airflow.wait_healthy(timeout_s=timeout_s)
+    except BaseException:
+        airflow.stop()
+        raise
+    return airflow
+
+
+def begin_airflow(
+    folder: Path,
+    *,
+    dags: Path,
+    environment: Mapping[str, str],
+    database: str | None = None,
+    port: int | None = None,
+    timeout_s: float = HANGS_S,
+) -> LocalAirflow:
+    """Start Airflow's services with metadata and logs in ``folder`` and the DAG files of ``dags``; none answers yet.
 
     Args:
         environment: Added to the services' environment variables: connections, ``TOPICOPS_HOME`` and the like.
@@ -127,7 +170,7 @@ def start_airflow(
         port: The port of the API server; a free one when left out.
 
     Raises:
-        AirflowError: Airflow is not healthy in time; nothing is left running.
+        AirflowError: The database is not ready in time.
     """
     port = port or free_port()
     (folder / "logs").mkdir(parents=True, exist_ok=True)
@@ -135,8 +178,8 @@ def start_airflow(
     own = airflow_variables(folder, dags=dags, port=port, password=password)
     own[CONN] = database or sqlite_address(folder)
     variables = {**without_airflow_settings(os.environ), **own, **environment}
-    _migrate(folder, variables, timeout_s)
-    airflow = LocalAirflow(
+    _make_database(folder, variables, timeout_s)
+    return LocalAirflow(
         folder=folder,
         port=port,
         username=USER,
@@ -144,12 +187,6 @@ def start_airflow(
         processes={name: _spawn(name, folder, variables, port) for name in ("api-server", *SERVICES)},
         variables=variables,
     )
-    try:
-        _wait_healthy(airflow, timeout_s)
-    except BaseException:
-        airflow.stop()
-        raise
-    return airflow
 
 
 def sqlite_address(folder: Path) -> str:
@@ -187,6 +224,8 @@ def airflow_variables(folder: Path, *, dags: Path, port: int, password: str) -> 
         "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps([bundle]),
         "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "10",
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
+        "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": str(IDLE_S),
+        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": str(ANSWERS_WITHIN_S),
         "SCARF_ANALYTICS": "false",
         "PYSPARK_PYTHON": sys.executable,
     }
@@ -196,8 +235,29 @@ def _airflow(*arguments: str) -> list[str]:
     return [str(Path(sys.executable).with_name("airflow")), *arguments]
 
 
+def _make_database(folder: Path, variables: Mapping[str, str], timeout_s: float) -> None:
+    """Create the metadata database before the services start, because each of them would try to.
+
+    The first new one of these releases of Airflow is kept in the cache, and copied from then on.
+    """
+    own, kept = folder / DATABASE, default_cache() / f"airflow-{_releases()}.db"
+    is_new = variables[CONN] == sqlite_address(folder) and not own.exists()
+    if is_new and kept.exists():
+        write_atomically(own, kept.read_bytes())
+        return
+    _migrate(folder, variables, timeout_s)
+    if is_new:
+        with closing(sqlite3.connect(own)) as database:
+            write_atomically(kept, database.serialize())
+
+
+def _releases() -> str:
+    """Return the digest of what is installed of Airflow: its providers have tables, too."""
+    found = {f"{each.name} {each.version}" for each in distributions() if each.name.startswith("apache-airflow")}
+    return sha256("\n".join(sorted(found)).encode()).hexdigest()[:16]
+
+
 def _migrate(folder: Path, variables: Mapping[str, str], timeout_s: float) -> None:
-    """Create the metadata database before the services start, because each of them would try to."""
     log = folder / "logs" / "migrate.log"
     process = spawn(_airflow("db", "migrate"), log=log, folder=folder, environment=variables)
     if wait_gone([process], timeout_s=timeout_s):
@@ -216,16 +276,6 @@ def _spawn(service: str, folder: Path, variables: Mapping[str, str], port: int) 
         # 3.3), the other for the event loop, with the lock. With 5 s, SQLite's default, one of them soon fails.
         own[CONN] = own[CONN].partition("?")[0]
     return spawn(command, log=folder / "logs" / f"{service}.log", folder=folder, environment=own)
-
-
-def _wait_healthy(airflow: LocalAirflow, timeout_s: float) -> None:
-    client = LocalAirflowClient(airflow.url, airflow.username, airflow.password)
-    deadline = time.monotonic() + timeout_s
-    while not client.healthy():
-        airflow.require_alive()
-        if time.monotonic() > deadline:
-            raise AirflowError(f"Airflow is not healthy after {timeout_s:.0f} s; its logs are in {airflow.folder}/logs")
-        time.sleep(POLL_S)
 
 
 def wait_for_dags(

@@ -60,6 +60,7 @@ def demo_command(
     """
     from topicops.edges.extras import require_extra
     from topicops.flow.runs.run import home_folder, scratch_folder
+    from topicops_local.airflow import begin_airflow
     from topicops_local.cluster import LocalCluster
     from topicops_local.demo_start import copy_files, fit_to_kafka
     from topicops_local.jars import release_of, usual_version, version_of
@@ -76,18 +77,30 @@ def demo_command(
     for folder in ("runs", "last-good", "held", "moves"):
         shutil.rmtree(home / folder, ignore_errors=True)
     started = time.monotonic()
-    with _step(1, f"Starting {'' if kraft else 'ZooKeeper and '}three brokers of Kafka {version}"):
-        if kafka is not None or source is not None:
-            topics, dags = copy_files(topics, dags, home / "files")
-            for line in fit_to_kafka(topics, ENVIRONMENT, release_of(version), kraft=kraft):
-                _detail(line)
-        cluster = LocalCluster.up(home, kafka=version, kraft=kraft, fresh=True, progress=_detail)
-    try:
-        os.environ.update(_variables(home, cluster))
-        moves = release_of(version) >= REASSIGNMENTS_IN_TOPICS
-        verified = _run_loop(home, topics.absolute(), dags.absolute(), cluster, started, moves=moves)
-    finally:
-        cluster.down(now=True)  # the data is not needed: the next demo starts with an empty cluster
+    if kafka is not None or source is not None:
+        topics, dags = copy_files(topics, dags, home / "files")
+        for line in fit_to_kafka(topics, ENVIRONMENT, release_of(version), kraft=kraft):
+            _detail(line)
+    web, coordinator, *brokers = _free_ports(5)
+    zookeeper = None if kraft else coordinator
+    os.environ.update(_variables(home, brokers, zookeeper))
+    moves = release_of(version) >= REASSIGNMENTS_IN_TOPICS
+    with begin_airflow(home / "airflow", dags=dags.absolute(), environment={}, port=web) as airflow:
+        with _step(1, f"Starting {'' if kraft else 'ZooKeeper and '}three brokers of Kafka {version}, Airflow beside"):
+            cluster = LocalCluster.up(
+                home,
+                broker_ports=brokers,
+                zookeeper_port=zookeeper,
+                kafka=version,
+                kraft=kraft,
+                fresh=True,
+                progress=_detail,
+            )
+        try:
+            verified = _run_loop(home, topics.absolute(), cluster, airflow, started, moves=moves)
+        finally:
+            airflow.stop()  # first, so that no task waits for brokers that are gone
+            cluster.down(now=True)  # the data is not needed: the next demo starts with an empty cluster
     raise typer.Exit(ExitStatus.SUCCESS if verified else ExitStatus.ERROR)
 
 
@@ -98,11 +111,14 @@ def require_checkout(topics: Path, dags: Path) -> None:
             raise UsageError(f"{folder}: no such folder; run the demo in a checkout, or name the folder with {option}")
 
 
-def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, started: float, *, moves: bool) -> bool:
+def _run_loop(
+    home: Path, topics: Path, cluster: LocalCluster, airflow: LocalAirflow, started: float, *, moves: bool
+) -> bool:
     """Steps 2 to 8. Returns whether the run was verified and left nothing to do but the held change."""
     from topicops.flow import planning, reporting
     from topicops.flow.runs.run import open_run
     from topicops.plugged import moves as moves_of
+    from topicops_local.airflow import wait_for_dags
     from topicops_local.demo_start import seed_cluster
 
     run = open_run(
@@ -115,58 +131,60 @@ def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, start
         plan = planning.make_plan(run).plan
     print_result(reporting.render(plan, "text"))
     left = _left_held(plan)
-    with _started_airflow(home, dags) as airflow:
+    with _step(4, "Waiting for Airflow, which started beside the cluster"):
+        airflow.wait_healthy()
         client = airflow.client()
-        but = f" but that of {left.change.address}" if left else ""
-        with _step(5, f"Running {PIPELINE} in Airflow, with this plan's digests{but} as approved"):
-            pipeline_run = _follow_pipeline(airflow, client, [g.digest for g in plan.changes if g is not left])
-        report = open_run(environment=ENVIRONMENT, topics=topics, group=PIPELINE, run_id=pipeline_run, home=home)
-        succeeded = client.run_state(PIPELINE, pipeline_run) == "success"
-        _show_report(report, client, pipeline_run, succeeded=succeeded)
-        moved = _follow_moves(airflow, client, home)
-        again = open_run(
-            environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home, moves=moves_of()
-        )
-        with _step(8, "Planning again"):
-            rest = planning.make_plan(again).plan
-        print_result(reporting.render(rest, "text"))
-        asked = _question(airflow, client) if left and succeeded else None
-        is_left_alone = [g.digest for g in rest.changes] == ([left.digest] if left else [])
-        verified = succeeded and moved and is_left_alone and not rest.change_set.blocked
-        words = "The cluster is as the specs say, and verified" if verified else "The demo did not end verified"
-        waits = f"; {left.change.action} {left.change.address} waits for an answer" if left and asked else ""
-        print_result(f"\n{words}{waits} ({time.monotonic() - started:.0f} s).")
-        if sys.stdout.isatty():
-            _show_places(airflow, client, cluster, pipeline_run=pipeline_run, asked=asked)
-            _wait_for_interrupt(airflow)
+        wait_for_dags(client, [PIPELINE, MOVES], each_time=airflow.require_alive)
+    but = f" but that of {left.change.address}" if left else ""
+    with _step(5, f"Running {PIPELINE} in Airflow, with this plan's digests{but} as approved"):
+        pipeline_run = _follow_pipeline(airflow, client, [g.digest for g in plan.changes if g is not left])
+    report = open_run(environment=ENVIRONMENT, topics=topics, group=PIPELINE, run_id=pipeline_run, home=home)
+    succeeded = client.run_state(PIPELINE, pipeline_run) == "success"
+    _show_report(report, client, pipeline_run, succeeded=succeeded)
+    moved = _follow_moves(airflow, client, home)
+    again = open_run(
+        environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home, moves=moves_of()
+    )
+    with _step(8, "Planning again"):
+        rest = planning.make_plan(again).plan
+    print_result(reporting.render(rest, "text"))
+    asked = _question(airflow, client) if left and succeeded else None
+    is_left_alone = [g.digest for g in rest.changes] == ([left.digest] if left else [])
+    verified = succeeded and moved and is_left_alone and not rest.change_set.blocked
+    words = "The cluster is as the specs say, and verified" if verified else "The demo did not end verified"
+    waits = f"; {left.change.action} {left.change.address} waits for an answer" if left and asked else ""
+    print_result(f"\n{words}{waits} ({time.monotonic() - started:.0f} s).")
+    if sys.stdout.isatty():
+        _show_places(airflow, client, cluster, pipeline_run=pipeline_run, asked=asked)
+        _wait_for_interrupt(airflow)
     return verified
 
 
-def _variables(home: Path, cluster: LocalCluster) -> Mapping[str, str]:
-    """Return the connections of the environment file, for this process and for Airflow."""
-    kafka = {"conn_type": "kafka", "extra": {"bootstrap.servers": cluster.bootstrap_servers}}
+def _free_ports(count: int) -> Sequence[int]:
+    from topicops_local.processes import free_port
+
+    ports: list[int] = []
+    for _ in range(count):
+        ports.append(free_port(frozenset(ports)))
+    return ports
+
+
+def _variables(home: Path, brokers: Sequence[int], zookeeper: int | None) -> Mapping[str, str]:
+    """Return the connections of the environment file, for this process and for Airflow, by the ports."""
+    from topicops_local.server_files import CHROOT
+
+    servers = ",".join(f"127.0.0.1:{port}" for port in brokers)
+    kafka = {"conn_type": "kafka", "extra": {"bootstrap.servers": servers}}
     variables = {
         "TOPICOPS_HOME": str(home),
         "TOPICOPS_MODE": "apply",
         "TOPICOPS_STEP_MOVES_EVERY": STEP_MOVES_EVERY,
         "AIRFLOW_CONN_KAFKA_LOCAL": json.dumps(kafka),
     }
-    if hosts := cluster.status().zookeeper_hosts:
-        host, chroot = hosts.split("/", 1)
-        zookeeper = {"conn_type": "zookeeper", "host": host, "extra": {"chroot": f"/{chroot}"}}
-        variables["AIRFLOW_CONN_KAFKA_ZOOKEEPER_LOCAL"] = json.dumps(zookeeper)
+    if zookeeper:
+        coordinator = {"conn_type": "zookeeper", "host": f"127.0.0.1:{zookeeper}", "extra": {"chroot": CHROOT}}
+        variables["AIRFLOW_CONN_KAFKA_ZOOKEEPER_LOCAL"] = json.dumps(coordinator)
     return variables
-
-
-@contextmanager
-def _started_airflow(home: Path, dags: Path) -> Iterator[LocalAirflow]:
-    from topicops_local.airflow import start_airflow, wait_for_dags
-
-    with _step(4, "Starting Airflow"):
-        airflow = start_airflow(home / "airflow", dags=dags, environment={})
-    with airflow:
-        wait_for_dags(airflow.client(), [PIPELINE, MOVES], each_time=airflow.require_alive)
-        yield airflow
 
 
 def _left_held(plan: Plan) -> GatedChange | None:

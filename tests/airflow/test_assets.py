@@ -150,6 +150,15 @@ def test_a_group_follows_the_settings_of_airflow(
     assert changes.verify(site(flow), cast("Context", given)) == groups
 
 
+def test_a_group_is_small_enough_for_others_to_write_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT", "60")
+    topics = [f"t-{number:03}" for number in range(60)]
+    flow, given = ScriptedFlow(tmp_path, changes=[*map(builders.create_change, topics)]), context(ScriptedTask())
+    for task in (planning.gate, partial(changes.pipeline_change, "create")):
+        task(site(flow), cast("Context", given))
+    assert changes.verify(site(flow), cast("Context", given)) == [[25], [50]]
+
+
 def test_the_run_does_not_fail_with_an_event_whose_answer_came_late() -> None:
     states = {"verify": "success", "announce_0": "success", "announce_1": "failed", "announce": "upstream_failed"}
     assert opening.failed_tasks(cast("Context", context(ScriptedTask(states=states)))) == []

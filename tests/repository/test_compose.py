@@ -79,7 +79,7 @@ def test_the_pipeline_uses_the_spark_service() -> None:
     assert "ports" not in SERVICES["spark"]
 
 
-def test_tasks_start_from_a_process_that_has_imported_the_large_packages() -> None:
+def test_tasks_start_from_a_process_that_has_imported_what_they_need() -> None:
     from topicops_local.airflow import PRELOADED
 
     environment = SERVICES["airflow-scheduler"]["environment"]

@@ -58,6 +58,8 @@ NEW_ASSETS_PER_S = 2.0
 """Number of events that Airflow surely stores while a task waits for its answer. Airflow 3.3 makes each new asset with
 an insert of its own: on a busy machine with SQLite, 18 took 8 s, and the worker had given up after 5 s.
 """
+MOST_TOPICS = 25
+"""Most topics of a group, however long the worker waits: with SQLite nobody else can write meanwhile."""
 COPIED = (
     "run.json", "plan.json", "quality-before.json", "quality-after.json", "report.txt", "report.md", "report.json",
 )  # fmt: skip
@@ -212,7 +214,8 @@ def announce_group(
     """Emit the events of one group of these topics, each with what its event says, as ``announce_topics`` does."""
     answered_within_s: float = conf.getfloat("workers", "execution_api_timeout")
     most_groups: int = conf.getint("core", "max_map_length")
-    size = max(int(answered_within_s * NEW_ASSETS_PER_S / 2), 1, ceil(len(ready) / most_groups))
+    stored_in_time = int(answered_within_s * NEW_ASSETS_PER_S / 2)
+    size = max(min(stored_in_time, MOST_TOPICS), 1, ceil(len(ready) / most_groups))
     group = dict(islice(ready.items(), first, first + size))
     if not group:
         return ()
