@@ -6,11 +6,23 @@ allows no required field there.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
+from types import ModuleType
+from typing import cast
 
 import pyarrow as pa
 
 from topicops.model.plans.delta import DesiredRow, LiveRow
+
+if "pandas" not in sys.modules:
+    # pyarrow imports pandas for its first array: 50 MiB and half a CPU second, and nothing here is of pandas. Once that
+    # has failed, arrays are made without it; whoever asks pyarrow for a frame of pandas still gets one.
+    sys.modules["pandas"] = cast("ModuleType", None)
+    with suppress(ImportError, AttributeError):
+        pa.array([0])
+    del sys.modules["pandas"]
 
 FORMAT_VERSION = "1.0"
 FORMAT_KEY = "topicops.format_version"

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from functools import partial
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise, repeat
+from operator import not_
 from typing import Any, Generic, Self, TypeVar, cast
 
 import msgspec
@@ -178,7 +179,7 @@ def topics_batch(topics: Sequence[LiveTopic], release: Release) -> pa.RecordBatc
     columns |= {
         "lowest_partition": [min(topic.assignment, default=0) for topic in topics],
         "highest_partition": [max(topic.assignment, default=-1) for topic in topics],
-        "empty_partitions": [sum(not row for row in topic.assignment.values()) for topic in topics],
+        "empty_partitions": [sum(map(not_, topic.assignment.values())) for topic in topics],
         "min_insync_replicas": [own_min_insync_replicas(topic.overrides) for topic in topics],
         "overrides": [list(topic.overrides.items()) for topic in topics],
         "config_problems": [_problems(topic.overrides, partial(config_problem, release=release)) for topic in topics],
@@ -190,20 +191,22 @@ def topics_batch(topics: Sequence[LiveTopic], release: Release) -> pa.RecordBatc
 
 def partitions_batch(topics: Sequence[LiveTopic]) -> pa.RecordBatch:
     """Return a row for each partition of each topic, and for each that only a reassignment or a state names."""
-    keys = [
-        (topic, partition)
-        for topic in topics
-        for partition in sorted({*topic.assignment, *topic.adding, *topic.removing, *(topic.states or ())})
-    ]
-    states = [(topic.states or {}).get(partition) for topic, partition in keys]
+    named = [sorted({*topic.assignment, *topic.adding, *topic.removing, *(topic.states or ())}) for topic in topics]
+
+    def found(field: str) -> list[Any]:
+        by_partition = (getattr(topic, field) or {} for topic in topics)
+        return list(chain.from_iterable(map(rows.get, ids) for rows, ids in zip(by_partition, named, strict=True)))
+
     columns: dict[str, Sequence[object]] = {
-        "topic": [topic.name for topic, _ in keys],
-        "partition": [partition for _, partition in keys],
-        "replicas": [topic.assignment.get(partition) for topic, partition in keys],
-        "adding": [topic.adding.get(partition) for topic, partition in keys],
-        "removing": [topic.removing.get(partition) for topic, partition in keys],
+        "topic": list(chain.from_iterable(map(repeat, (topic.name for topic in topics), map(len, named)))),
+        "partition": list(chain.from_iterable(named)),
+        "replicas": found("assignment"),
+        "adding": found("adding"),
+        "removing": found("removing"),
     }
-    return _batch(columns | _columns(states, OF_STATE), PARTITIONS)
+    states = found("states")
+    of_state = _columns(states, OF_STATE) if any(states) else dict.fromkeys(OF_STATE, states)
+    return _batch(columns | of_state, PARTITIONS)
 
 
 def _live_of(folder: TableFolder, names: Collection[str]) -> Iterator[tuple[str, LiveTopic]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from topicops.edges.specs.git import checkout_of, is_in_history, name_in_repository
 from topicops.model.errors import MovedFilesError
+from topicops.model.memory import gc_paused
 from topicops.model.plans.plan import ChangeSet
 from topicops.model.ports import Clock
 from topicops.model.printable import printable
@@ -46,6 +47,7 @@ class SpecFiles:
     """Name of the folder in plans, if it is a copy: ``topics/``. None means its own path."""
 
 
+@gc_paused()
 def read_specs(files: SpecFiles, *, needs: Needs | None = None) -> Validated:
     """Return every file, judged for the environment; places in it are named as a plan names them.
 

@@ -42,6 +42,7 @@ from topicops.flow.runs.run import (
 )
 from topicops.flow.runs.values import Comparison, RunResults, Snapshot, Specs
 from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.memory import gc_paused
 from topicops.model.plans.changes import ACTIONS
 from topicops.model.plans.delta import Delta
 from topicops.model.plans.plan import ChangeSet, Plan
@@ -88,6 +89,7 @@ def _is_time_to_prune(mark: Place, now: datetime) -> bool:
     return True
 
 
+@gc_paused()
 def keep_specs(run: Run, specs: Specs, *, as_tables: bool) -> Specs:
     """Write ``environment.json``, and ``desired.json`` whole or beside its table; the snapshot is kept the same way.
 

@@ -128,7 +128,7 @@ class LiveTopic:
 
     @property
     def replication_factors(self) -> frozenset[int]:
-        return frozenset(len(replicas) for replicas in self.target_assignment.values())
+        return frozenset(map(len, self.target_assignment.values()))
 
     @property
     def is_reassigning(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from topicops.model.cluster.snapshot import LiveTopic
@@ -88,7 +89,7 @@ def desired_row(topic: DesiredTopic) -> DesiredRow:
         partitions=topic.partitions,
         replication_factor=topic.replication_factor,
         assignment_digest=assignment_digest(topic.assignment) if topic.assignment else None,
-        configs=canonical_json({name: value for name, value in topic.configs.items() if value is not None}),
+        configs=_configs_json(tuple((name, value) for name, value in topic.configs.items() if value is not None)),
         owner=topic.owner,
     )
 
@@ -103,8 +104,14 @@ def live_row(topic: LiveTopic) -> LiveRow:
         replication_factor_min=min(sizes),
         replication_factor_max=max(sizes),
         assignment_digest=assignment_digest(target),
-        configs=canonical_json(compared_overrides(topic)),
+        configs=_configs_json(tuple(compared_overrides(topic).items())),
     )
+
+
+@lru_cache(maxsize=1 << 12)
+def _configs_json(configs: tuple[tuple[str, str], ...]) -> str:
+    """Return their canonical JSON. Most topics have the configs of many others."""
+    return canonical_json(dict(configs))
 
 
 def compared_overrides(topic: LiveTopic) -> dict[str, str]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from pathlib import PurePosixPath
 
 from topicops.model.choices import Placement
 from topicops.model.cluster.snapshot import Assignment
@@ -57,7 +56,7 @@ class DesiredTopic:
     @property
     def domain(self) -> str:
         """The folder of the topic's file."""
-        return PurePosixPath(self.location.file).parent.name
+        return self.location.file.rpartition("/")[0].rpartition("/")[2]
 
     def location_of(self, field_name: str) -> Location:
         return self.locations.get(field_name, self.location)

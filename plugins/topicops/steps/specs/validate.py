@@ -461,6 +461,8 @@ def with_folder_named(validated: Validated, *, read: str, named: str) -> Validat
     Both end in ``/``, or are empty. So a plan is the same wherever it is made; diagnostics keep the names by which a
     person finds the files.
     """
+    if read == named:
+        return validated
 
     def renamed(file: str) -> str:
         return named + file.removeprefix(read)
