@@ -16,6 +16,8 @@ from topicops_local.cluster import LocalCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
 DRIVER = "org.apache.spark.deploy.SparkSubmit"
+LAUNCHER = "org.apache.spark.launcher.Main"
+"""A JVM of a second that only prints the driver's command line."""
 LOOK_EVERY_S = 0.2
 
 
@@ -34,7 +36,9 @@ def running(home: Path) -> set[int]:
     found = set[int]()
     for process in psutil.process_iter():
         with suppress(psutil.Error):
-            if DRIVER in process.cmdline() and process.environ().get("TOPICOPS_HOME") == str(home):
+            words = process.cmdline()
+            is_driver = process.name() == "java" and DRIVER in words and LAUNCHER not in words
+            if is_driver and process.environ().get("TOPICOPS_HOME") == str(home):
                 found.add(process.pid)
     return found
 
