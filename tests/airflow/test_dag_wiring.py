@@ -306,7 +306,8 @@ started = time.process_time()
 bag = DagBag(dag_folder=sys.argv[1])
 seconds = time.process_time() - started
 import topicops.on_airflow.tasks.steps
-packages = {name.partition(".")[0] for name in set(sys.modules) - there} - sys.stdlib_module_names - {"airflow", "topicops"}
+packages = {name.partition(".")[0] for name in set(sys.modules) - there} - sys.stdlib_module_names
+packages -= {"airflow", "topicops"}
 print(json.dumps([len(bag.dags), [name for name in packages if not name.startswith("unusual_prefix_")], seconds]))
 """
 
