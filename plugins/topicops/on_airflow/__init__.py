@@ -6,6 +6,8 @@ The names of ``__all__`` are for DAG files of your own. They are loaded when the
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from topicops.model.memory import gc_paused
+
 if TYPE_CHECKING:
     from topicops.on_airflow.dags.dag_file import dags_of
     from topicops.on_airflow.dags.environment_dags import EnvironmentDags, environment_dags
@@ -35,4 +37,5 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    with gc_paused():  # else importing ours has the collector look through all of Airflow
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

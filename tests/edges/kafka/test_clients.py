@@ -29,6 +29,7 @@ from topicops.edges.kafka.clients.confluent import Confluent, require_clients
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections, _answer_or_problem, other_identity
 from topicops.edges.kafka.clients.requests import metadata_request
 from topicops.edges.kafka.clients.settings import confluent_settings, kafka_python_settings
+from topicops.flow.runs.access import TAKEN_SERVERS
 from topicops.model.errors import ClusterUnreachableError, UsageError
 from topicops.model.memory import gc_paused
 from topicops.model.ports import AnswerKind
@@ -198,6 +199,19 @@ def test_both_clients_are_made_without_a_connection_to_a_broker() -> None:
         require_clients({"bootstrap.servers": f"127.0.0.1:{server.getsockname()[1]}"})
         with pytest.raises(BlockingIOError):
             server.accept()
+
+
+@pytest.mark.parametrize(
+    ("servers", "are_taken"),
+    [
+        *((servers, True) for servers in ("a:1", "127.0.0.1:99999", "-.:00000,b.c-d:9092", "0:0")),
+        *((servers, False) for servers in ("", "a", "a:b", "[::1]:1", "a b:1", "u@a:1", "ssl://a:1", "a:1,", ":1")),
+    ],
+)
+def test_addresses_that_each_client_takes_are_known_without_a_client(servers: str, are_taken: bool) -> None:
+    assert (TAKEN_SERVERS.fullmatch(servers) is not None) == are_taken
+    if are_taken:
+        require_clients({"bootstrap.servers": servers})
 
 
 def test_names_that_take_long_to_look_up_hold_up_no_question(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,7 +110,7 @@ class _NoMoves(NoPlanner):
         return None
 
 
-_TAKEN_SERVERS = re.compile(r"[a-zA-Z0-9.-]+:[0-9]{1,5}(?:,[a-zA-Z0-9.-]+:[0-9]{1,5})*")
+TAKEN_SERVERS = re.compile(r"[a-zA-Z0-9.-]+:[0-9]{1,5}(?:,[a-zA-Z0-9.-]+:[0-9]{1,5})*")
 """Addresses that each client takes, so that none needs to be made to know it."""
 NO_MOVES: Moves = _NoMoves()
 """Stands in where no feature moves replicas."""
@@ -143,7 +143,7 @@ class Access:
         ``TokenSource.token`` where it logs in by token.
         """
         properties = kafka_properties(self.environment, role, self.connections)
-        if [*properties] == [BOOTSTRAP_SERVERS] and _TAKEN_SERVERS.fullmatch(properties[BOOTSTRAP_SERVERS]):
+        if [*properties] == [BOOTSTRAP_SERVERS] and TAKEN_SERVERS.fullmatch(properties[BOOTSTRAP_SERVERS]):
             return properties  # to import both clients takes longer than most plans
         from topicops.edges.kafka.clients.confluent import require_clients
 

@@ -44,11 +44,11 @@ def _files(folder: Path) -> dict[str, Path]:
 
 
 def _schema(kind: str) -> str:
-    from topicops.steps.specs.suggestions import similar_word
-
     files = {**spec_files(), **output_files()}
     if kind in files:
         return files[kind].read_text(encoding="utf-8").removesuffix("\n")
+    from topicops.steps.specs.suggestions import similar_word
+
     close = similar_word(kind, [*files])
     advice = f"did you mean {close}?" if close else "`topicops schema` lists the kinds"
     raise UsageError(f"there is no kind {kind!r}; {advice}")
