@@ -639,9 +639,7 @@ def test_the_requests_of_one_kind_share_a_dry_run(world: World, monkeypatch: pyt
     assert world.requests() == [("create", ("a", "b")), ("create", ("c",)), ("expand", ("old",))]
 
 
-def test_a_shared_dry_run_has_no_more_partitions_than_a_request(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_shared_dry_run_has_no_more_partitions_than_a_request(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.environment = with_settings(apply={"topicsPerRequest": 1, "partitionsPerRequest": 4})
     asked = noted_dry_runs(world, monkeypatch)
 

@@ -200,7 +200,7 @@ def _answers(batch: Sequence[GatedChange], sender: Sender) -> list[Answer]:
 FIRST_WAIT_S = 0.04
 """The deletes of a few small topics are over within a few of these."""
 MOST_DELETES_AT_ONCE = 64
-"""A delete makes each broker walk all its fetches and checkpoints; those that the controller finds together share it."""
+"""A delete makes each broker walk all its fetches and checkpoints; those that the controller finds at once share it."""
 ASKED_AT_ONCE = 8
 """Number of deletes whose topics the brokers are asked about in one question: the last one is sent soon after it."""
 
