@@ -219,7 +219,9 @@ def run_deletes(deletes: Sequence[GatedChange], sender: Sender, *, limit_s: floa
         wave, deletes = deletes[:at_once], deletes[at_once:]
         _stop_after_failure(sender.ledger)
         for start in range(0, len(wave), ASKED_AT_ONCE):
-            sender.ask_before_deletes(asked := wave[start : start + ASKED_AT_ONCE])
+            asked = wave[start : start + ASKED_AT_ONCE]
+            if len(asked) > 1:
+                sender.ask_before_deletes(asked)  # in one question, and not one for each
             for gated in asked:
                 sender.send_until_decided([gated])
         going = [gated.change for gated in wave if sender.ledger.outcomes[gated.digest].status in IN_PLACE]
