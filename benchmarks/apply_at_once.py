@@ -113,7 +113,8 @@ def cpu_s() -> float:
 @contextmanager
 def sides(topics: int) -> Iterator[Mapping[str, Side]]:
     with on_brokers(AtOnce, topics) as bench:
-        yield {side(who, kind, topics): partial(bench.turn_s, who, kind) for kind in KINDS for who in (COLD, WARM, BARE)}
+        turns = [(who, kind) for kind in KINDS for who in (COLD, WARM, BARE)]
+        yield {side(who, kind, topics): partial(bench.turn_s, who, kind) for who, kind in turns}
 
 
 def comparisons(topics: int) -> Sequence[Comparison]:
@@ -140,6 +141,4 @@ def side(who: str, kind: str, topics: int) -> str:
     return f"{who}, {topics} {kind}"
 
 
-BENCHMARK = Benchmark(
-    name="apply_at_once", topics=100, rounds=5, comparisons=comparisons, sides=sides, remarks=remarks
-)
+BENCHMARK = Benchmark(name="apply_at_once", topics=100, rounds=5, comparisons=comparisons, sides=sides, remarks=remarks)

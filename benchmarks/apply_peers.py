@@ -79,7 +79,11 @@ class BesidePeers(AtOnce):
         run, plan = self._planned(cohort)
         require_changes(plan, cohort)
         folder = run.topics.parent
-        works = {OURS: self._command, KDEF: partial(self._kdef, cohort), TOPICCTL: partial(self._topicctl, cohort)}
+        works: Mapping[str, Callable[[Path], None]] = {
+            OURS: self._command,
+            KDEF: partial(self._kdef, cohort),
+            TOPICCTL: partial(self._topicctl, cohort),
+        }
         seconds = timed(partial(works[who], folder))()
         wait_until(partial(self._is_as_wanted, cohort), look_every_s=LOOK_EVERY_S)
         self._clear([*cohort.new, *cohort.wider, *cohort.other, *cohort.same])
@@ -99,11 +103,7 @@ class BesidePeers(AtOnce):
     def _kdef(self, cohort: Cohort, folder: Path) -> None:
         write(folder / "kdef.yml", {"seedBrokers": self.cluster.bootstrap_servers.split(",")})
         for name, partitions, retention_ms in wanted(cohort):
-            spec = {
-                "configs": {"retention.ms": retention_ms},
-                "partitions": partitions,
-                "replicationFactor": REPLICAS,
-            }
+            spec = {"configs": {"retention.ms": retention_ms}, "partitions": partitions, "replicationFactor": REPLICAS}
             topic = {"apiVersion": "v1", "kind": "topic", "metadata": {"name": name}, "spec": spec}
             write(folder / "kdef" / f"{name}.yml", topic)
         self._require(folder, KDEF, "apply", "kdef/*.yml", "--config-path", "kdef.yml")

@@ -200,7 +200,7 @@ def _answers(batch: Sequence[GatedChange], sender: Sender) -> list[Answer]:
 FIRST_WAIT_S = 0.04
 """The deletes of a few small topics are over within a few of these."""
 MOST_DELETES_AT_ONCE = 64
-"""A delete makes each broker walk all its fetches and checkpoints; those that the controller finds together share it."""
+"""A delete makes each broker walk all its fetches and checkpoints; those that the controller finds at once share it."""
 ASKED_AT_ONCE = 8
 """Number of deletes whose topics the brokers are asked about in one question: the last one is sent soon after it."""
 
@@ -219,7 +219,9 @@ def run_deletes(deletes: Sequence[GatedChange], sender: Sender, *, limit_s: floa
         wave, deletes = deletes[:at_once], deletes[at_once:]
         _stop_after_failure(sender.ledger)
         for start in range(0, len(wave), ASKED_AT_ONCE):
-            sender.ask_before_deletes(asked := wave[start : start + ASKED_AT_ONCE])
+            asked = wave[start : start + ASKED_AT_ONCE]
+            if len(asked) > 1:
+                sender.ask_before_deletes(asked)  # in one question, and not one for each
             for gated in asked:
                 sender.send_until_decided([gated])
         going = [gated.change for gated in wave if sender.ledger.outcomes[gated.digest].status in IN_PLACE]
