@@ -45,6 +45,8 @@ def after_commit(session):
         time.sleep(ANSWER_S)
 '''
 """For ``airflow_local_settings.py``."""
+LATE_RUN_S = 2700.0
+"""With answers that take seconds, a task of a tenth of a second takes half a minute."""
 IMPATIENT = {"AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "5"}
 """Airflow's default."""
 
@@ -90,7 +92,7 @@ def slow_story(
     (home / "config/airflow_local_settings.py").write_text(SLOW_SERVER, encoding="utf-8")
     variables = {**project.variables, "SLOW_INSERT_S": "0", "LATE_ANSWER_S": "0", **slowness}
     with start_airflow(home, dags=project.dags, environment=variables, port=port) as airflow:
-        story = Story(airflow, airflow.client(), cluster, project)
+        story = Story(airflow, airflow.client(), cluster, project, run_s=LATE_RUN_S)
         wait_for_dags(story.client, [story.pipeline])
         yield story
 
@@ -133,6 +135,7 @@ def test_a_run_with_very_many_creates_ends_well_and_every_topic_has_its_asset(
             remove_topics(local_cluster, topics)
 
 
+@pytest.mark.timeout(3000)
 @pytest.mark.parametrize(
     ("environment", "creates", "late_s"),
     [
