@@ -61,6 +61,8 @@ _ON_LOOPBACK = {
     "spark.driver.bindAddress": LOOPBACK,
     "spark.ui.enabled": "false",  # it would listen on every interface
 }
+_SMALL_PAGES = {"spark.buffer.pageSize": "2m"}
+"""Each sort and each join of each task begins with a page; Spark's own size is 16 MB for a heap of 1 GB."""
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 """Variables by which gRPC goes through a proxy, in its order."""
 _DESCRIPTION = "spark.job.description"
@@ -371,7 +373,7 @@ def _context(place: SparkPlace) -> SparkContext:
     if place.kind == "local":
         driver = local_driver(memory=place.memory)
         places = {"spark.local.dir": str(driver.folder), "spark.sql.warehouse.dir": f"{driver.folder}/warehouse"}
-        settings = {**_OWN_DRIVER, **_ON_LOOPBACK, **places, **given}
+        settings = {**_OWN_DRIVER, **_ON_LOOPBACK, **_SMALL_PAGES, **places, **given}
     else:  # the cluster's other settings are in its own ``spark-defaults.conf``
         is_here = place.address.startswith("local") or any(host in _HERE for host, _ in place.servers)
         own = {**_OWN_DRIVER, **(_ON_LOOPBACK if is_here else {}), "spark.driver.extraJavaOptions": log4j2_flag()}
