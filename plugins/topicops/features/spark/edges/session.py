@@ -180,7 +180,7 @@ def spark_step(spark: SparkSession, name: str, *, rows: int) -> Iterator[None]:
     tag = f"topicops {name}".replace(",", " ")  # Spark allows no comma in a tag
     settings = {**MEANING, **settings_for(rows)}
     with spark_errors(name.rpartition(" ")[2]), _named(spark, tag):
-        before = {setting: spark.conf.get(setting, None) for setting in settings}
+        before = _settings(spark, settings)
         try:
             _set(spark, settings)
             yield
@@ -227,8 +227,21 @@ def reads_files_here(spark: SparkSession) -> bool:
 
 
 def _set(spark: SparkSession, conf: Mapping[str, str | None]) -> None:
-    for name, value in conf.items():
-        spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+    given = {name: value for name, value in conf.items() if value is not None}
+    if set_all := getattr(spark.conf, "_set_all", None):  # Spark Connect, where each call is a request
+        set_all(given, silent=False)
+    else:
+        for name, value in given.items():
+            spark.conf.set(name, value)
+    for name in conf.keys() - given:
+        spark.conf.unset(name)
+
+
+def _settings(spark: SparkSession, names: Collection[str]) -> Mapping[str, str | None]:
+    """Return what they are set to; None means that one is not set."""
+    if is_connect(spark):
+        return dict.fromkeys(names) | {name: text for name, text in spark.conf.getAll.items() if name in names}
+    return {name: spark.conf.get(name, None) for name in names}
 
 
 def arrow_rows(frame: DataFrame) -> pa.Table:
