@@ -114,7 +114,7 @@ def test_a_local_session_is_in_utc_on_loopback_and_without_a_ui(spark: SparkSess
 
 
 def test_the_driver_has_all_jars_of_spark_but_the_one_of_machine_learning(spark: SparkSession) -> None:
-    of_spark = {jar.name for jar in pyspark_jars().iterdir()}
+    of_spark = {jar.name for jar in pyspark_jars().glob("*.jar")}
     found = {Path(jar).name for jar in spark._jvm.java.lang.System.getProperty("java.class.path").split(":")}
     assert of_spark - found == {jar for jar in of_spark if jar.startswith("spark-mllib_")} != set()
 
