@@ -9,7 +9,7 @@ import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
@@ -43,6 +43,8 @@ class Comparison:
     better: Better
     of: Callable[[Sequence[float]], float] = median
     """What of all rounds is divided."""
+    why: str = ""
+    """Why the goal is missed, where it is; a result file says it beside the ratio."""
 
 
 def no_remarks(_: int) -> Iterable[str]:
@@ -79,6 +81,8 @@ class Ratio:
     numerator: float
     """The median of that side, if the comparison says no other; seconds where a side gives seconds."""
     denominator: float
+    why: str = ""
+    """Why the goal is missed; empty where it is met."""
 
     @property
     def is_met(self) -> bool:
@@ -151,7 +155,7 @@ def ratio_of(comparison: Comparison, measured: Mapping[str, Sequence[float]]) ->
     """The ratio of the medians, if it says no other; both are rounded first, so that a reader can divide again."""
     numerator = round(comparison.of(measured[comparison.numerator]), 6)
     denominator = round(comparison.of(measured[comparison.denominator]), 6)
-    return Ratio(
+    ratio = Ratio(
         id=comparison.id,
         value=round(numerator / denominator, 3),
         goal=comparison.goal,
@@ -159,6 +163,7 @@ def ratio_of(comparison: Comparison, measured: Mapping[str, Sequence[float]]) ->
         numerator=numerator,
         denominator=denominator,
     )
+    return ratio if ratio.is_met else replace(ratio, why=comparison.why)
 
 
 def machine() -> dict[str, str | int | float]:
@@ -186,12 +191,16 @@ def write(result: Result, folder: Path) -> Path:
         "name": result.name,
         "machine": dict(result.machine),
         "rounds": result.rounds,
-        "ratios": [asdict(ratio) for ratio in result.ratios],
+        "ratios": [_without_empty_why(asdict(ratio)) for ratio in result.ratios],
     }
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{result.name}.json"
     path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     return path
+
+
+def _without_empty_why(ratio: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in ratio.items() if name != "why" or value}
 
 
 def _side_lines(result: Result) -> Iterator[str]:

@@ -35,6 +35,19 @@ GOALS: Mapping[str, Mapping[str, Sequence[float]]] = {
 }
 """Of the naive pipeline's figure; for a 500th of the size, a fifth of it, and the size."""
 
+WHY: Mapping[str, Mapping[str, str]] = {
+    COLD: {
+        SECONDS: "small: Spark's start and its first query are most of it; large: one processor reads files and partitions",
+        CPU: "at the largest size the files, znodes and tables take more of Python than Spark takes of Java",
+        MEMORY: "Spark's classes take 165 MiB of the JVM, and PySpark with pyarrow 155 MiB of Python, at every size",
+    },
+    SERVER: {
+        SECONDS: "small: imports of the command and of PySpark's client; large: one processor reads files and partitions",
+        CPU: "files, znodes and tables take nearly all of it",
+    },
+}
+"""Reasons for a missed goal, from the profile of docs/decisions/0027-where-a-spark-plan-spends-its-time.md."""
+
 
 @dataclass
 class Bench:
@@ -130,6 +143,7 @@ def comparisons(topics: int) -> Sequence[Comparison]:
             denominator=_side(NAIVE, size, unit),
             goal=goal,
             better="lower",
+            why=WHY[kind][unit],
         )
         for kind, units in GOALS.items()
         for unit, goals in units.items()

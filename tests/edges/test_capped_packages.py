@@ -25,6 +25,7 @@ INSIDE = {
         "pyspark.serializers:UTF8Deserializer.loads",
         "pyspark.serializers:read_int",
         "pyspark.sql.connect.client.retries:DefaultPolicy",
+        "pyspark.sql.connect.conf:RuntimeConf._set_all",
         "pyspark.sql.pandas.types:from_arrow_schema",
         "pyspark.testing.utils",
     ),

@@ -7,6 +7,7 @@ import platform
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -125,6 +126,25 @@ def test_a_missed_goal_exits_1_once_everything_has_run(tmp_path: Path, capsys: p
     assert main(["--results", str(tmp_path)], benchmarks=both) == 1
     assert {path.stem for path in tmp_path.iterdir()} == {"missing", "meeting"}
     assert ">= 5, MISSED" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("goal", "why"), [(5, "the slow side waits"), (4, None)], ids=["missed", "met"])
+def test_a_result_says_why_its_goal_is_missed(goal: float, why: str | None, tmp_path: Path) -> None:
+    one = benchmark("one", goal=goal)
+    explained = replace(one, comparisons=lambda _: (replace(comparison(goal), why="the slow side waits"),))
+    main(["--results", str(tmp_path)], benchmarks=[explained])
+    assert json.loads((tmp_path / "one.json").read_text())["ratios"][0].get("why") == why
+
+
+UNEXPLAINED = {"apply_at_once", "snapshot"}
+"""Results with goals that were missed before a result could say why."""
+
+
+@pytest.mark.parametrize("file", sorted((FOLDER / "results").glob("*.json")), ids=lambda file: file.stem)
+def test_no_result_keeps_a_missed_goal_without_a_word(file: Path) -> None:
+    ratios = [Ratio(**ratio) for ratio in json.loads(file.read_text()).get("ratios", [])]
+    silent = [ratio.id for ratio in ratios if not ratio.is_met and not ratio.why]
+    assert not silent or file.stem in UNEXPLAINED
 
 
 @pytest.mark.parametrize("error", [ClusterError("no server answers"), BenchmarkError("the sides disagree")], ids=str)

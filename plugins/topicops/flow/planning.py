@@ -111,9 +111,9 @@ def make_plan(
     chosen = engine_for(engine, topics_to_compare(run.home, validated), engines)
     specs = specs_of(validated, commit_of_files(run.files))
     prune(run.home, now=run.clock.utc())
-    specs = keep_specs(run, specs, as_tables=chosen.engine.needs_tables)
     access = run.access(specs.environment)
     with chosen.engine.beside(run.connections, run.progress):
+        specs = keep_specs(run, specs, as_tables=chosen.engine.needs_tables)
         run.progress(f"Reading the live topics of {run.environment}")
         snapshot = read_snapshot(run, access, specs.desired, states=states)
         if problem := no_match(only, sorted({*specs.desired.topics, *snapshot.live.topics})):

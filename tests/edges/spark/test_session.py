@@ -20,12 +20,19 @@ from pyspark.sql import SparkSession
 
 from topicops.edges.connections.lookup import from_environment
 from topicops.edges.threads import run_in_thread
-from topicops.features.shared.java import find_java
+from topicops.features.shared.java import find_java, pyspark_jars
 from topicops.features.spark.edges import causes, driver
 from topicops.features.spark.edges import session as module
 from topicops.features.spark.edges.causes import spark_errors
 from topicops.features.spark.edges.class_archive import train_archive
-from topicops.features.spark.edges.driver import archive_path, awaited, driver_java, local_driver, local_options
+from topicops.features.spark.edges.driver import (
+    archive_path,
+    awaited,
+    driver_java,
+    local_driver,
+    local_options,
+    small_home,
+)
 from topicops.features.spark.edges.session import spark_session, spark_step
 from topicops.features.spark.settings import spark_place
 from topicops.flow.runs.run import no_progress
@@ -106,6 +113,20 @@ def test_a_local_session_is_in_utc_on_loopback_and_without_a_ui(spark: SparkSess
     assert {name: spark.conf.get(name) for name in wanted} == wanted
 
 
+def test_the_driver_has_all_jars_of_spark_but_the_one_of_machine_learning(spark: SparkSession) -> None:
+    of_spark = {jar.name for jar in pyspark_jars().glob("*.jar")}
+    found = {Path(jar).name for jar in spark._jvm.java.lang.System.getProperty("java.class.path").split(":")}
+    assert of_spark - found == {jar for jar in of_spark if jar.startswith("spark-mllib_")} != set()
+
+
+def test_where_no_links_can_be_made_spark_starts_from_its_own_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cache").write_text("a file, and no folder")
+    monkeypatch.setenv("TOPICOPS_CACHE", str(tmp_path / "cache"))
+    assert small_home(find_java()) == pyspark_jars().parent
+
+
 def test_a_driver_tells_which_settings_it_knows(spark: SparkSession) -> None:
     assert spark.range(1).count() == 1
     good = {"spark.executor.memory", "spark.sql.files.maxPartitionBytes"}
@@ -122,7 +143,7 @@ def test_a_running_session_is_lent_out_and_left_running(spark: SparkSession) -> 
 
 
 @pytest.mark.soak
-def test_a_damaged_archive_is_removed_and_the_process_stays_quiet_and_leaves_nothing_behind(
+def test_a_damaged_archive_is_removed_and_the_process_stays_quiet_and_leaves_only_its_links_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOPICOPS_CACHE", str(tmp_path))
@@ -136,7 +157,7 @@ def test_a_damaged_archive_is_removed_and_the_process_stays_quiet_and_leaves_not
     counted, uses_archive, has_own_handler, folder = result.split()
     assert (counted, uses_archive, has_own_handler) == ("10", "False", "True")
     assert not Path(folder).exists()
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [small_home(find_java())]
 
 
 ON_A_FULL_HOST = """

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
@@ -42,6 +44,24 @@ def read(simulated: Simulated, run_id: str) -> EnvironmentRun:
     single_steps.validate(run, as_tables=True)
     single_steps.snapshot(run)
     return run
+
+
+WITHOUT_PANDAS = """
+import sys
+from pathlib import Path
+from topicops.edges.tables.results import write_rows
+from topicops.edges.tables.schemas import TOPICS
+from topicops.edges.tables.table_folder import TableFolder
+tables = TableFolder.at(Path(sys.argv[1]))
+write_rows(tables, "topics", TOPICS, [{"topic": "a"}])
+print(tables.read("topics")["topic"].to_pylist(), "pandas" in sys.modules)
+print(tables.read("topics").to_pandas()["topic"][0])
+"""
+
+
+def test_tables_are_written_and_read_without_pandas_which_may_still_read_them(tmp_path: Path) -> None:
+    ended = subprocess.run([sys.executable, "-c", WITHOUT_PANDAS, str(tmp_path)], capture_output=True, text=True)
+    assert (ended.stdout, ended.stderr) == ("['a'] False\na\n", "")
 
 
 def test_tables_of_many_runs_are_one_data_set_and_rows_tell_their_run(simulated: Simulated) -> None:

@@ -133,6 +133,7 @@ def _remove_unused(archive: Path) -> None:
             times = other.stat()
             if other != archive and max(times.st_atime, times.st_mtime) < time.time() - _UNUSED_S:
                 other.unlink()
+                shutil.rmtree(other.with_suffix(""), ignore_errors=True)  # of links, if it has one
 
 
 def default_cache() -> Path:

@@ -47,6 +47,8 @@ _TRAINING = Path(__file__).with_name("class_archive.py")
 _SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 _FIRST_HEAP = "-Xms64m"
 """Else a JVM begins with a 64th of the machine's memory, and fills it before it collects anything."""
+_UNUSED_JAR = "spark-mllib_*.jar"
+"""Jar that Spark does not get: each session would register its functions, which costs a CPU second and 30 MiB."""
 _OF_THE_HOST = ("SPARK_", "PYSPARK_")
 """How the variables begin that PySpark itself reads, some thirty of them, at any call; and MASTER."""
 _KEPT_VARIABLES = ("SPARK_CONNECT_AUTHENTICATE_TOKEN", "SPARK_USER", "PYSPARK_PYTHON")
@@ -225,7 +227,24 @@ def archive_path(java: Path) -> Path:
     jars = sorted(pyspark_jars().glob("*.jar"))
     # The archive has the classes that the training loaded: one of an older training lacks some.
     training = sha256(_TRAINING.read_bytes()).hexdigest()
-    return class_archive_path(f"spark-{pyspark_version}", java, jars, (*_SMALL_JVM, training))
+    return class_archive_path(f"spark-{pyspark_version}", java, jars, (*_SMALL_JVM, _UNUSED_JAR, training))
+
+
+def small_home(java: Path) -> Path:
+    """Return a folder of links to Spark's files, without ``_UNUSED_JAR``; Spark's own one where none can be made."""
+    jars, home = pyspark_jars(), archive_path(java).with_suffix("")
+    with suppress(OSError):  # the cache of a container may be read-only, and another process may be faster
+        if not home.is_dir():
+            home.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=f"{home.name}-", dir=home.parent) as folder:
+                made = Path(folder, "home")
+                (made / "jars").mkdir(parents=True)
+                (made / "bin").symlink_to(jars.parent / "bin")
+                for jar in jars.iterdir():
+                    if not jar.match(_UNUSED_JAR):
+                        (made / "jars" / jar.name).symlink_to(jar)
+                made.rename(home)
+    return home if home.is_dir() else jars.parent
 
 
 def _start_archived(java: Path, folder: Path, memory: str) -> SparkDriver:
@@ -254,7 +273,7 @@ def _local_start(java: Path, folder: Path, memory: str, options: tuple[str, ...]
     """Return the start of a driver that takes no setting of another Spark or Hadoop on this machine."""
     settings = {"spark.driver.memory": memory, "spark.driver.extraJavaOptions": shlex.join(options)}
     arguments = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-    home = pyspark_jars().parent
+    home = small_home(java)
     environment = {
         **dict.fromkeys(name for name in os.environ if name.startswith((*_OF_THE_HOST, *_OF_JAVA)) or name == "MASTER"),
         **_java_first(java),

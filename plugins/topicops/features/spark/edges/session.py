@@ -61,6 +61,8 @@ _ON_LOOPBACK = {
     "spark.driver.bindAddress": LOOPBACK,
     "spark.ui.enabled": "false",  # it would listen on every interface
 }
+_SMALL_PAGES = {"spark.buffer.pageSize": "2m"}
+"""Each sort and each join of each task begins with a page; Spark's own size is 16 MB for a heap of 1 GB."""
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 """Variables by which gRPC goes through a proxy, in its order."""
 _DESCRIPTION = "spark.job.description"
@@ -183,7 +185,7 @@ def spark_step(spark: SparkSession, name: str, *, rows: int) -> Iterator[None]:
     tag = f"topicops {name}".replace(",", " ")  # Spark allows no comma in a tag
     settings = {**MEANING, **settings_for(rows)}
     with spark_errors(name.rpartition(" ")[2]), _named(spark, tag):
-        before = {setting: spark.conf.get(setting, None) for setting in settings}
+        before = _settings(spark, settings)
         try:
             _set(spark, settings)
             yield
@@ -230,8 +232,21 @@ def reads_files_here(spark: SparkSession) -> bool:
 
 
 def _set(spark: SparkSession, conf: Mapping[str, str | None]) -> None:
-    for name, value in conf.items():
-        spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+    given = {name: value for name, value in conf.items() if value is not None}
+    if set_all := getattr(spark.conf, "_set_all", None):  # Spark Connect, where each call is a request
+        set_all(given, silent=False)
+    else:
+        for name, value in given.items():
+            spark.conf.set(name, value)
+    for name in conf.keys() - given:
+        spark.conf.unset(name)
+
+
+def _settings(spark: SparkSession, names: Collection[str]) -> Mapping[str, str | None]:
+    """Return what they are set to; None means that one is not set."""
+    if is_connect(spark):
+        return dict.fromkeys(names) | {name: text for name, text in spark.conf.getAll.items() if name in names}
+    return {name: spark.conf.get(name, None) for name in names}
 
 
 def arrow_rows(frame: DataFrame) -> pa.Table:
@@ -376,7 +391,7 @@ def _context(place: SparkPlace, kept: Callable[[], SparkDriver | None] = lambda:
     if place.kind == "local":
         driver = local_driver(memory=place.memory, kept=kept)
         places = {"spark.local.dir": str(driver.folder), "spark.sql.warehouse.dir": f"{driver.folder}/warehouse"}
-        settings = {**_OWN_DRIVER, **_ON_LOOPBACK, **places, **given}
+        settings = {**_OWN_DRIVER, **_ON_LOOPBACK, **_SMALL_PAGES, **places, **given}
     else:  # the cluster's other settings are in its own ``spark-defaults.conf``
         is_here = place.address.startswith("local") or any(host in _HERE for host, _ in place.servers)
         own = {**_OWN_DRIVER, **(_ON_LOOPBACK if is_here else {}), "spark.driver.extraJavaOptions": log4j2_flag()}
