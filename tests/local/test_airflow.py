@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from topicops.features.shared.airflow_client import AirflowError
-from topicops_local.airflow import WAIT_FOR_WRITER_S, LocalAirflow, airflow_variables, sqlite_address
+from topicops_local import airflow as on_this_machine
+from topicops_local.airflow import CONN, WAIT_FOR_WRITER_S, LocalAirflow, airflow_variables, sqlite_address
 from topicops_local.processes import ProcessMark, kill, spawn, wait_gone
 
 
@@ -60,3 +64,30 @@ def test_who_finds_the_database_locked_waits_for_minutes_and_not_for_seconds(tmp
 
     assert url.database == str(tmp_path / "airflow.db")
     assert arguments["timeout"] == WAIT_FOR_WRITER_S >= 60
+
+
+def test_a_new_database_is_migrated_once_for_each_release_and_one_with_runs_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migrated: list[str] = []
+
+    def migrate(folder: Path, variables: Mapping[str, str], timeout_s: float) -> None:
+        migrated.append(folder.name)
+        with closing(sqlite3.connect(folder / "airflow.db")) as database:
+            database.execute("create table if not exists runs (id)")
+
+    def runs_after_start(folder: str) -> list[tuple[int]]:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        on_this_machine._make_database(tmp_path / folder, {CONN: sqlite_address(tmp_path / folder)}, 1.0)
+        with closing(sqlite3.connect(tmp_path / folder / "airflow.db")) as database, database:
+            database.execute("insert into runs values (1)")
+            return database.execute("select id from runs").fetchall()
+
+    monkeypatch.setenv("TOPICOPS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(on_this_machine, "_migrate", migrate)
+    assert [runs_after_start(folder) for folder in ("first", "second")] == [[(1,)], [(1,)]]
+    assert migrated == ["first"]
+    assert runs_after_start("second") == [(1,), (1,)]
+    monkeypatch.setattr(on_this_machine, "_releases", lambda: "another")
+    assert runs_after_start("third") == [(1,)]
+    assert migrated == ["first", "second", "third"]
