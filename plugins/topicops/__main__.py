@@ -13,7 +13,7 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    gc.set_threshold(50_000)  # what is imported stays: to look through it often takes longer than most commands
+    gc.set_threshold(200_000)  # what is imported stays: to look through it often takes longer than most commands
     try:
         if asked := os.environ.get("_TOPICOPS_COMPLETE"):
             from topicops.completion import print_answer
