@@ -26,6 +26,7 @@ from topicops.flow import planning, whole_runs
 from topicops.flow.runs.run import open_run
 from topicops.model.errors import ExitStatus
 from topicops.model.plans.plan import Plan
+from topicops.model.runs.results import OutcomeStatus
 
 COMMAND = (str(Path(sys.executable).with_name("topicops")), "apply", "--environment", "bench", "--yes")
 ALLOWED = 1.35
@@ -101,7 +102,8 @@ class AtOnce(Bench):
         run = open_run(environment="bench", topics=topics, group="bench", run_id=run_id, home=home)
         ended = whole_runs.apply_own_plan(run, planning.make_plan(run, states=True))
         if ended.status is not ExitStatus.SUCCESS:
-            raise BenchmarkError(f"the run ended with {ended.status}")
+            bad = [outcome for outcome in ended.results.outcomes if outcome.status is not OutcomeStatus.DONE]
+            raise BenchmarkError(f"the run ended with {ended.status}; not done: {bad[:1]}")
 
 
 def cpu_s() -> float:
