@@ -6,15 +6,12 @@ import argparse
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from benchmarks import (
     airflow,
     apply,
     apply_at_once,
-    apply_peers,
     balance,
     diff,
     engine,
@@ -51,7 +48,6 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     verify.BENCHMARK,
     apply.BENCHMARK,
     apply_at_once.BENCHMARK,
-    apply_peers.BENCHMARK,
     airflow.BENCHMARK,
     topics_page.BENCHMARK,
     rehearse_racks.BENCHMARK,
@@ -71,8 +67,6 @@ def main(arguments: Sequence[str] | None = None, *, benchmarks: Sequence[Benchma
 
 def _run_and_tell(benchmark: Benchmark, asked: argparse.Namespace) -> bool:
     """Whether all its goals are met; a benchmark that cannot run meets none, and stops no other."""
-    if benchmark is apply_peers.BENCHMARK:
-        benchmark = replace(benchmark, sides=partial(apply_peers.sides, programs=asked.peers))
     try:
         result = run(benchmark, topics=asked.topics, rounds=asked.rounds)
     except (BenchmarkError, TopicopsError) as error:
@@ -88,7 +82,6 @@ def _parser(benchmarks: Sequence[Benchmark]) -> argparse.ArgumentParser:
     parser.add_argument("name", nargs="?", choices=[benchmark.name for benchmark in benchmarks], help="only this one")
     parser.add_argument("--topics", type=_count, help="another size than the benchmark's own")
     parser.add_argument("--rounds", type=_count, help="another number of rounds than the benchmark's own")
-    parser.add_argument("--peers", type=Path, help="the folder of kdef and topicctl, for apply_peers")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where the result files go")
     return parser
 
