@@ -37,12 +37,12 @@ GOALS: Mapping[str, Mapping[str, Sequence[float]]] = {
 
 WHY: Mapping[str, Mapping[str, str]] = {
     COLD: {
-        SECONDS: "small: Spark's start and its first query are most of it; large: one processor reads files and partitions",
+        SECONDS: "small: Spark's start and first query are most of it; large: one processor reads files and partitions",
         CPU: "at the largest size the files, znodes and tables take more of Python than Spark takes of Java",
         MEMORY: "Spark's classes take 165 MiB of the JVM, and PySpark with pyarrow 155 MiB of Python, at every size",
     },
     SERVER: {
-        SECONDS: "small: imports of the command and of PySpark's client; large: one processor reads files and partitions",
+        SECONDS: "small: imports, also of PySpark's client; large: one processor reads files and partitions",
         CPU: "files, znodes and tables take nearly all of it",
     },
 }

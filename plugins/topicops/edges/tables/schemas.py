@@ -17,7 +17,7 @@ import pyarrow as pa
 from topicops.model.plans.delta import DesiredRow, LiveRow
 
 if "pandas" not in sys.modules:
-    # pyarrow imports pandas for its first array: 50 MiB and half a CPU second, and nothing here is of pandas. Once that
+    # pyarrow imports pandas for its first array: 50 MiB and 0.4 CPU seconds, and nothing here is of pandas. Once that
     # has failed, arrays are made without it; whoever asks pyarrow for a frame of pandas still gets one.
     sys.modules["pandas"] = cast("ModuleType", None)
     with suppress(ImportError, AttributeError):
