@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from fixtures.plan_bytes import CLUSTER_ID, cluster, planned, standing_in, write_topics
 from topicops.edges.home.memories import keep_topic_count
@@ -49,8 +50,8 @@ def run(tmp_path: Path) -> EnvironmentRun:
 
 def asks_for(run: EnvironmentRun, engine: EngineChoice, *rules: QualityRule) -> None:
     found = read_environment(run)
-    airflow, quality = found.spec.airflow.model_copy(update={"engine": engine}), Quality(rules=rules)
-    spec = found.spec.model_copy(update={"airflow": airflow, "quality": quality})
+    airflow, quality = structs.replace(found.spec.airflow, engine=engine), Quality(rules=rules)
+    spec = structs.replace(found.spec, airflow=airflow, quality=quality)
     run.store.write_value("environment.json", replace(found, spec=spec))
 
 
