@@ -15,13 +15,13 @@ from topicops_local.cluster import LocalCluster
 
 @pytest.fixture
 def quiet(local_cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspace]:
-    """A workspace whose one topic is there as its file says."""
-    create_topics(local_cluster.bootstrap_servers, NewTopic("clicks", 1, 3))
+    """A workspace whose one topic is there as its file says; beside it is one that no file names."""
+    create_topics(local_cluster.bootstrap_servers, NewTopic("clicks", 1, 3), NewTopic("nobodys", 1, 3))
     workspace.cluster = cluster_spec(local_cluster)
     workspace.write_environment()
     workspace.topic("clicks")
     yield workspace
-    remove_topics(local_cluster, ["clicks"])
+    remove_topics(local_cluster, ["clicks", "nobodys"])
 
 
 def test_a_command_imports_the_clients_that_its_row_allows(quiet: Workspace) -> None:

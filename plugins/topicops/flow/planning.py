@@ -325,7 +325,7 @@ def _with_broker_answers(
     on the default of ``cleanup.policy``, and the loss of a rack on that of ``min.insync.replicas``.
     """
     live = replace(live, broker_defaults=None)
-    if not delta.topics and not drained:
+    if not drained and all(t.topic_class is TopicClass.UNMANAGED for t in delta.topics):
         return live, {}, ()
     is_rated_by_defaults = any({"configs", "partitions", "replication_factor"} & t.changed for t in delta.topics)
     doomed, is_managed = _doomed(delta), access.environment.spec.cluster.is_managed

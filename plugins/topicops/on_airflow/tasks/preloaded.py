@@ -18,7 +18,7 @@ MODULES = (
     "confluent_kafka.admin",
     "kafka",
     "kazoo.client",
-    "pyarrow.parquet",
+    "topicops.edges.tables.topics",
 )
 """Modules of Airflow, of topicops and of clients; those that only Spark needs are not among them."""
 
