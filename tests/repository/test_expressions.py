@@ -25,7 +25,7 @@ ANYWHERE = frozenset({"search", "sub", "subn", "split", "findall", "finditer"})
 """Methods that try an expression at every place of a text."""
 SEARCHED = re.compile(rf"\b(\w+)\s*\.\s*(?:{'|'.join(sorted(ANYWHERE))})\b")
 """A name that is searched for, also where a comment says so."""
-MAY_HAVE_ONE = re.compile(r"\bre\s*\.|\bpattern\s*=")
+MAY_HAVE_ONE = re.compile(r"\bre\s*\.|\bpattern\b")
 PUMPED = 8_000
 FIRST = (20, 30, 45, 70, 100, PUMPED)
 """Lengths of the first texts; a short one that takes long shows that the work doubles with every few characters."""
@@ -89,8 +89,11 @@ def _is_of_re(function: ast.expr) -> bool:
 
 
 def _pattern_keyword(call: ast.Call) -> ast.expr | None:
-    """Return the expression of ``Meta(pattern=…)`` and ``StringConstraints(pattern=…)``."""
+    """Return the expression of ``Meta(pattern=…)``, and of ``SchemaValidator({"pattern": …})``."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if name == "SchemaValidator" and isinstance(schema := call.args[0], ast.Dict):
+        pairs = zip(schema.keys, schema.values, strict=True)
+        return next((value for key, value in pairs if isinstance(key, ast.Constant) and key.value == "pattern"), None)
     found = (keyword.value for keyword in call.keywords if keyword.arg == "pattern")
     return next(found, None) if name in ("Meta", "StringConstraints", "Field") else None
 
