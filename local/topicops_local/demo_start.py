@@ -23,7 +23,7 @@ COMPRESSION = "compression.type"
 UNMANAGED = "scratch.experiments"
 MIN_ISR = "min.insync.replicas"
 RECORD = b"a record of the demo " * 500
-RECORDS = 5000
+RECORDS = 3000
 RETENTION = "retention.ms"
 ZSTD = Release(2, 1)
 """Brokers know the compression ``zstd`` (KIP-110)."""
