@@ -50,16 +50,16 @@ class WatchedFlow:
     def diff(self, run: EnvironmentRun, *, engine: DiffEngine) -> Summary:
         return single_steps.diff(run)
 
-    def beside(self, run: EnvironmentRun) -> AbstractContextManager[None]:
+    def beside(self, run: EnvironmentRun, engine: DiffEngine) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def before(self, run: EnvironmentRun) -> QualityReport:
+    def before(self, run: EnvironmentRun, engine: DiffEngine) -> QualityReport:
         report = quality_report("before", ())
         run.store.write_value("quality-before.json", report)
         return report
 
-    def after(self, run: EnvironmentRun) -> QualityReport:
-        return judging.after(run)
+    def after(self, run: EnvironmentRun, engine: DiffEngine) -> QualityReport:
+        return judging.after(run, engine)
 
     def __getattr__(self, step: str) -> Callable[..., object]:
         return getattr(single_steps, step)

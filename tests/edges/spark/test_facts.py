@@ -19,7 +19,7 @@ from topicops.features.quality import judging
 from topicops.features.spark.edges.comparison import count_partitions, spark_diff
 from topicops.features.spark.edges.frames import table_frame
 from topicops.features.spark.edges.session import spark_session
-from topicops.features.spark.engine import SparkEngine
+from topicops.features.spark.engine import SPARK, SparkEngine
 from topicops.model.choices import Engine
 from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.release import USUAL
@@ -54,7 +54,7 @@ def test_a_whole_run_has_the_same_facts_with_both_engines_and_all_tables(spark: 
             facts[engine] = run.store.read_text("facts-before.json")
             if engine == "spark":
                 applications = {spark.sparkContext.applicationId}
-                with judging.beside(run), spark_session() as session:
+                with judging.beside(run, SPARK), spark_session() as session:
                     quality_of(run)
                     applications.add(session.sparkContext.applicationId)
                 tables = run.known_tables()

@@ -37,13 +37,13 @@ def whole_run(simulated: Simulated, run_id: str) -> EnvironmentRun:
     run = open_run(environment="local", topics=Path("topics"), group="topic_pipeline_local", run_id=run_id)
     single_steps.validate(run, as_tables=True)
     single_steps.snapshot(run, states=True)
-    assert judging.before(run).critical == ()
+    assert judging.before(run, SPARK).critical == ()
     single_steps.diff(run, engine=SPARK)
     single_steps.plan(run)
     single_steps.gate(run)
     single_steps.apply(run)
     single_steps.verify(run)
-    assert judging.after(run).critical == ()
+    assert judging.after(run, SPARK).critical == ()
     return run
 
 
