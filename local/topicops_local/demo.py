@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
@@ -85,8 +85,12 @@ def demo_command(
     zookeeper = None if kraft else coordinator
     os.environ.update(_variables(home, brokers, zookeeper))
     moves = release_of(version) >= REASSIGNMENTS_IN_TOPICS
-    with begin_airflow(home / "airflow", dags=dags.absolute(), environment={}, port=web) as airflow:
+    with ExitStack() as stack:
         with _step(1, f"Starting {'' if kraft else 'ZooKeeper and '}three brokers of Kafka {version}, Airflow beside"):
+            # A first one makes Airflow's database, which takes some seconds.
+            airflow = stack.enter_context(
+                begin_airflow(home / "airflow", dags=dags.absolute(), environment={}, port=web)
+            )
             cluster = LocalCluster.up(
                 home,
                 broker_ports=brokers,

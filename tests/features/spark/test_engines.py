@@ -85,6 +85,12 @@ def test_a_rule_in_sql_needs_an_engine_that_reads_sql(run: EnvironmentRun) -> No
         engine_of_run(run, ())
 
 
+def test_a_spark_that_cannot_start_early_fails_no_run(run: EnvironmentRun) -> None:
+    run.store.write_text("spark", "in the way of its folder")
+    SPARK.start_early(run)
+    assert run.store.read_text("spark") == "in the way of its folder"
+
+
 def test_without_spark_python_compares_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "has_extra", lambda _: False)
     assert str(engine_for("auto", FROM_TOPICS, ENGINES)) == "python: Spark is not installed"

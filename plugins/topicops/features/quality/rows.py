@@ -42,9 +42,11 @@ def rows_before(desired: Desired, live: ClusterSnapshot, environment: Environmen
     """Yield the rows for: may the inputs be trusted, and is the cluster ready for changes?"""
     release = environment.spec.cluster.release
     yield {"inputs": [inputs]}
-    for specs in _parts(desired.topics):
+    for described in _parts(desired.topics):
+        specs = described.values()
         yield {"spec": spec_rows(specs), "spec_config": [*_spec_config_rows(specs, release)]}
-    for topics in _parts(live.topics):
+    for part in _parts(live.topics):
+        topics = part.values()
         yield {
             "listed": [_listed_row(live, topic) for topic in topics],
             "live_config": [
@@ -58,8 +60,8 @@ def rows_before(desired: Desired, live: ClusterSnapshot, environment: Environmen
 def rows_after(live: ClusterSnapshot, afterwards: Afterwards) -> Iterator[Part]:
     """Yield the rows for: is the result healthy? The snapshot must have partition states."""
     brokers = BrokerTally(live.brokers)
-    for topics in _parts(live.topics):
-        partitions = [*partition_rows(replace(live, topics={topic.name: topic for topic in topics}))]
+    for part in _parts(live.topics):
+        topics, partitions = part.values(), [*partition_rows(replace(live, topics=part))]
         brokers.count(partitions)
         yield {
             "partition": partitions,
@@ -67,7 +69,7 @@ def rows_after(live: ClusterSnapshot, afterwards: Afterwards) -> Iterator[Part]:
             "config_znode": [ConfigZnodeRow(topic.name, has_topic=True) for topic in topics if topic.overrides],
         }
     yield {
-        "partition": (),
+        "partition": (),  # these two are known too where the cluster has no topic
         "topic": (),
         "broker": brokers.rows(),
         "deletion": deletion_rows(live, afterwards),
@@ -78,8 +80,8 @@ def rows_after(live: ClusterSnapshot, afterwards: Afterwards) -> Iterator[Part]:
         yield {"difference": [DifferenceRow(*found) for found in afterwards.differences.items()]}
 
 
-def _parts(topics: Mapping[str, Value]) -> Iterator[Collection[Value]]:
-    return (part.values() for part in in_parts(topics, list(topics), size=TOPICS_AT_ONCE))
+def _parts(topics: Mapping[str, Value]) -> Iterator[Mapping[str, Value]]:
+    return in_parts(topics, list(topics), size=TOPICS_AT_ONCE)
 
 
 def _spec_config_rows(topics: Iterable[DesiredTopic], release: Release) -> Iterator[SpecConfigRow]:

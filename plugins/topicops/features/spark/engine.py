@@ -62,9 +62,9 @@ class SparkEngine:
     def start_early(self, run: EnvironmentRun, /) -> None:
         place = spark_place(None, run.connections)
         if place.kind == "local":
-            from topicops.features.spark.edges.kept_driver import keep_driver
+            with suppress(TopicopsError, OSError):  # who needs it starts one, and says why that failed
+                from topicops.features.spark.edges.kept_driver import keep_driver
 
-            with suppress(TopicopsError):  # who needs it starts one, and says why that failed
                 keep_driver(_folder(run), place.memory or DEFAULT_MEMORY)
 
     def end(self, run: EnvironmentRun, /) -> None:

@@ -1,8 +1,8 @@
 """Spark's Java process for the tasks of one run: they are processes of one machine, and use it one after the other.
 
-It starts beside the work of the first task. A JVM ends when its stdin is closed, usually with the process that started
-it; a ``sleep`` holds the stdin of this one. ``end_kept`` ends it, or else the end of that ``sleep``. Where it is gone,
-or on another machine, a task starts its own.
+It starts as soon as the run is known to be no quiet one. A JVM ends when its stdin is closed, usually with the process
+that started it; a ``sleep`` holds the stdin of this one. ``end_kept`` ends it, or else the end of that ``sleep``. Where
+it is gone, or on another machine, a task starts its own.
 """
 
 from __future__ import annotations
