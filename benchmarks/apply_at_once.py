@@ -37,7 +37,7 @@ WHY: Mapping[str, str] = {
     " its topic and its lease and notes intent and outcome, which takes half as long as its request",
     COLD: "the same, and 0.4 s of imports",
 }
-"""Reasons for a missed goal, from the timeline of docs/decisions/0025-many-changes-at-once.md."""
+"""Reasons for a missed goal, from the timeline of docs/decisions/0025-apply-asks-for-many-at-once.md."""
 CPU_S: dict[str, list[float]] = defaultdict(list)
 """CPU seconds of the clients, by side."""
 
