@@ -91,6 +91,8 @@ class Cohort:
     other: Sequence[str]
     """Whose config changes."""
     gone: Sequence[str]
+    same: Sequence[str] = ()
+    """What is as it shall be."""
 
 
 @dataclass
@@ -264,7 +266,7 @@ def present(*, partitions: int, retention_ms: str) -> str:
 
 def spec_texts(cohort: Cohort) -> dict[str, str]:
     """What is wanted of each topic, by its name."""
-    texts = {name: present(partitions=PARTITIONS, retention_ms=BEFORE) for name in cohort.new}
+    texts = {name: present(partitions=PARTITIONS, retention_ms=BEFORE) for name in (*cohort.new, *cohort.same)}
     texts |= {name: present(partitions=MORE_PARTITIONS, retention_ms=BEFORE) for name in cohort.wider}
     texts |= {name: present(partitions=PARTITIONS, retention_ms=AFTER) for name in cohort.other}
     return texts | dict.fromkeys(cohort.gone, ABSENT)

@@ -4,7 +4,8 @@
 
 Airflow's own services with their SQLite database, a cluster of three brokers, 20 topics that are as their files want
 them, mode apply. Three kinds of runs: nothing to do, 9 changes (3 creates, expansions and config changes each) and 200
-(50 of each kind, deletes too). With ``--before``, the folder of an older checkout of this repository, a second Airflow
+(50 of each kind, deletes too). Then 9 changes in each of two environments at once, whose topics have prefixes of their
+own. With ``--before``, the folder of an older checkout of this repository, a second Airflow
 runs that one's DAGs on the same cluster; the runs take turns, so that whatever slows the machine slows both.
 
 - Wall time is from the request that starts a run to the end that Airflow records for it.
@@ -58,6 +59,9 @@ BASE_TOPICS = tuple(f"bench.base.topic-{number}" for number in range(20))
 """That no run changes."""
 UNUSABLE: Mapping[str, str] = {"broken": "spec: [", "prod eu": "apiVersion: topicops/v1\nkind: Environment\n"}
 """Environments that cannot run, by the names of their files."""
+TWO = ("one", "two")
+"""Environments with topics of their own on one cluster."""
+IN_TWO = "9 changes in each of two environments"
 SETTLES_S = 1.0
 """After a run, for processes that end after it."""
 IDLE_S = 20.0
@@ -98,8 +102,10 @@ class Installation:
         written.unlink()
         for name in self.environments:
             own = text.replace("name: bench", f"name: {name}")
+            if name in TWO:
+                own = own.replace("cluster: {", f"cluster: {{topics: {{prefix: {name}.}}, ")
             (written.parent / f"{name}.yaml").write_text(own, encoding="utf-8")
-        for name, broken in UNUSABLE.items() if len(self.environments) > 1 else ():
+        for name, broken in UNUSABLE.items() if len(self.environments) > len(TWO) else ():
             (written.parent / f"{name}.yaml").write_text(broken, encoding="utf-8")
 
     def lay(self, each: int) -> None:
@@ -107,7 +113,8 @@ class Installation:
         self.turn = len(LIFE) - 1
         partitions = (MORE_PARTITIONS, MORE_PARTITIONS, PARTITIONS)
         names = {name: count for turn, count in enumerate(partitions) for name in self._names(turn, each)}
-        make_topics(self.cluster, names)
+        for prefix in [f"{name}." for name in self.environments if name in TWO] or [""]:
+            make_topics(self.cluster, {f"{prefix}{name}": count for name, count in names.items()})
 
     def changes(self, each: int, *, deletes: bool) -> Cost:
         """A run that creates, expands and configures as many topics each, and deletes as many if it is to."""
@@ -191,14 +198,27 @@ KINDS: Mapping[str, Callable[[Installation], Cost]] = {
 
 def compare(checkouts: Mapping[str, Path], rounds: int) -> Mapping[str, Mapping[str, Sequence[Cost]]]:
     """By kind of run and by name of checkout."""
+    with side_by_side(checkouts, ["bench"]) as places:
+        found = {kind: _rounds(kind, places, rounds) for kind in KINDS}
+    with side_by_side(checkouts, TWO) as places:
+        for place in places:
+            place.describe({})
+            _told(IN_TWO, place, place.run(), "warm-up")
+            place.lay(3)
+        return {**found, IN_TWO: _by_turns(IN_TWO, places, rounds, KINDS["9 changes"])}
+
+
+@contextmanager
+def side_by_side(checkouts: Mapping[str, Path], environments: Sequence[str]) -> Iterator[Sequence[Installation]]:
+    """One cluster, and an Airflow for each checkout."""
     with bench() as (cluster, folder), ExitStack() as stack:
         places = [
-            stack.enter_context(installation(name, checkout, cluster, folder, ["bench"]))
+            stack.enter_context(installation(name, checkout, cluster, folder, environments))
             for name, checkout in checkouts.items()
         ]
         for place in places:
             place.measure_idle()
-        return {kind: _rounds(kind, places, rounds) for kind in KINDS}
+        yield places
 
 
 def _rounds(kind: str, places: Sequence[Installation], rounds: int) -> Mapping[str, Sequence[Cost]]:
@@ -212,10 +232,16 @@ def _rounds(kind: str, places: Sequence[Installation], rounds: int) -> Mapping[s
                 place.lay(3)
             case _:
                 place.lay(50)
+    return _by_turns(kind, places, rounds, KINDS[kind])
+
+
+def _by_turns(
+    kind: str, places: Sequence[Installation], rounds: int, cost_of: Callable[[Installation], Cost]
+) -> Mapping[str, Sequence[Cost]]:
     found: dict[str, list[Cost]] = {place.name: [] for place in places}
     for number in range(rounds):
         for place in reversed(places) if number % 2 else places:
-            found[place.name].append(_told(kind, place, KINDS[kind](place), f"round {number + 1}"))
+            found[place.name].append(_told(kind, place, cost_of(place), f"round {number + 1}"))
     return found
 
 

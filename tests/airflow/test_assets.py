@@ -116,6 +116,22 @@ def test_an_asset_is_named_by_environment_and_topic() -> None:
     assert (asset.uri, asset.name) == ("topicops://prod_eu/Shop.orders_v1-x", "topicops://prod_eu/Shop.orders_v1-x")
 
 
+def test_a_later_group_names_the_server_of_the_first_and_reads_no_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = iter(["b1:9092"])
+    monkeypatch.setattr(changes, "first_server", lambda run: next(servers))
+    topics = [f"t-{number:03}" for number in range(6)]
+    flow, given = ScriptedFlow(tmp_path, changes=[*map(builders.create_change, topics)]), context(ScriptedTask())
+    for task in (planning.gate, partial(changes.pipeline_change, "create")):
+        task(site(flow), cast("Context", given))
+    ((first, server),) = changes.verify(site(flow), cast("Context", given))
+    mapped = context(ScriptedTask(task_id="announce"))
+    changes.announce(site(flow), cast("Context", mapped), first, server)
+    (theirs,) = cast("OutletEventAccessors", mapped["outlet_events"])[kafka_alias("local")].asset_alias_events
+    assert theirs.dest_asset_key.uri == "kafka://b1:9092/t-005"
+
+
 def announced(given: dict[str, object]) -> list[str]:
     events = cast("OutletEventAccessors", given["outlet_events"])[topics_alias("local")].asset_alias_events
     return [event.dest_asset_key.uri.rpartition("/")[2] for event in events]
@@ -127,27 +143,27 @@ def test_each_of_very_many_topics_has_its_event_in_a_group_that_airflow_stores_i
     for task in (planning.gate, partial(changes.pipeline_change, "create")):
         task(site(flow), cast("Context", given))
     groups = changes.verify(site(flow), cast("Context", given))
-    assert groups == [[5], [10], [15], [20], [25], [30]]  # of Airflow's five seconds
+    assert groups == [[first, ""] for first in (5, 10, 15, 20, 25, 30)]  # of Airflow's five seconds
     seen = announced(given)
-    for (first,) in groups:
+    for first, server in groups:
         mapped = context(ScriptedTask(task_id="announce"))
-        changes.announce(site(flow), cast("Context", mapped), first)
+        changes.announce(site(flow), cast("Context", mapped), first, server)
         seen += announced(mapped)
     assert seen == topics
 
 
 @pytest.mark.parametrize(
-    ("timeout_s", "most", "groups"), [("120", "9", []), ("0.1", "9", [[1], [2], [3]]), ("0.1", "2", [[2]])]
+    ("timeout_s", "most", "groups"), [("120", "9", []), ("0.1", "9", [1, 2, 3]), ("0.1", "2", [2])]
 )
 def test_a_group_follows_the_settings_of_airflow(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeout_s: str, most: str, groups: list[list[int]]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeout_s: str, most: str, groups: list[int]
 ) -> None:
     monkeypatch.setenv("AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT", timeout_s)
     monkeypatch.setenv("AIRFLOW__CORE__MAX_MAP_LENGTH", most)
     flow, given = ScriptedFlow(tmp_path, changes=[*map(builders.create_change, "abcd")]), context(ScriptedTask())
     for task in (planning.gate, partial(changes.pipeline_change, "create")):
         task(site(flow), cast("Context", given))
-    assert changes.verify(site(flow), cast("Context", given)) == groups
+    assert [first for first, _ in changes.verify(site(flow), cast("Context", given))] == groups
 
 
 def test_a_group_is_small_enough_for_others_to_write_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +172,7 @@ def test_a_group_is_small_enough_for_others_to_write_beside_it(tmp_path: Path, m
     flow, given = ScriptedFlow(tmp_path, changes=[*map(builders.create_change, topics)]), context(ScriptedTask())
     for task in (planning.gate, partial(changes.pipeline_change, "create")):
         task(site(flow), cast("Context", given))
-    assert changes.verify(site(flow), cast("Context", given)) == [[25], [50]]
+    assert [first for first, _ in changes.verify(site(flow), cast("Context", given))] == [25, 50]
 
 
 def test_the_run_does_not_fail_with_an_event_whose_answer_came_late() -> None:

@@ -72,6 +72,23 @@ def test_a_secret_is_masked_once_its_connection_was_asked_for(
 
 
 @pytest.mark.parametrize(
+    ("extra", "messages"),
+    [
+        pytest.param({}, 0, id="without secrets of other names"),
+        pytest.param({"ssl.key.pem": KEY, "sasl.jaas.config": "a b=c;", "sasl.password": 48151623}, 1, id="with three"),
+    ],
+)
+def test_the_worker_is_told_of_all_secrets_of_a_connection_at_once(
+    extra: dict[str, object], messages: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[object] = []
+    monkeypatch.setattr("topicops.on_airflow.connections.mask_secret", told.append)
+    monkeypatch.setenv("AIRFLOW_CONN_MASKED", json.dumps({"conn_type": "kafka", "extra": extra}))
+    from_airflow("masked")
+    assert len(told) == messages
+
+
+@pytest.mark.parametrize(
     ("name", "text"),
     [
         ("TOPICOPS_SPARK", "sc://localhost:15002/;token=c0nnect-t0ken"),

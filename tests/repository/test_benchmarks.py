@@ -136,15 +136,11 @@ def test_a_result_says_why_its_goal_is_missed(goal: float, why: str | None, tmp_
     assert json.loads((tmp_path / "one.json").read_text())["ratios"][0].get("why") == why
 
 
-UNEXPLAINED = {"apply_at_once", "snapshot"}
-"""Results with goals that were missed before a result could say why."""
-
-
 @pytest.mark.parametrize("file", sorted((FOLDER / "results").glob("*.json")), ids=lambda file: file.stem)
 def test_no_result_keeps_a_missed_goal_without_a_word(file: Path) -> None:
     ratios = [Ratio(**ratio) for ratio in json.loads(file.read_text()).get("ratios", [])]
     silent = [ratio.id for ratio in ratios if not ratio.is_met and not ratio.why]
-    assert not silent or file.stem in UNEXPLAINED
+    assert not silent
 
 
 @pytest.mark.parametrize("error", [ClusterError("no server answers"), BenchmarkError("the sides disagree")], ids=str)

@@ -110,8 +110,13 @@ _is_open = False
 """Whether a line of progress stands on the terminal, without an end."""
 
 
-def progress(line: str) -> None:
-    """Print one line of progress; on a terminal it takes the place of the one before, but for ``topicops -v``."""
+def progress(lines: str) -> None:
+    """Print what goes on; on a terminal each line takes the place of the one before, but for ``topicops -v``."""
+    for line in lines.split("\n"):
+        _show_progress(line)
+
+
+def _show_progress(line: str) -> None:
     global _is_open
     if not is_terminal(sys.stderr) or logging.getLogger().isEnabledFor(logging.INFO):
         print(printable(line), file=sys.stderr, flush=True)

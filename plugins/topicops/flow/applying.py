@@ -255,7 +255,7 @@ class _Sending:
             environment=self.access.environment.spec,
             clock=self.run.clock,
             server_time=self.server_time,
-            progress=lambda outcome: self.run.progress(outcome_line(outcome)),
+            progress=lambda outcomes: self.run.progress("\n".join(map(outcome_line, outcomes))),
             # The last change is in effect, and no outcome says that something about it could not be written.
             unwritten=lambda reason: self.notes.add([f"{reason}; the next run adds what the audit log lacks"]),
             interrupted=self.interrupted,

@@ -270,8 +270,6 @@ def record_drift(run: EnvironmentRun, *, only: str | None = None) -> DriftReport
     """Write ``drift.json``, and a line for each difference between the files and the snapshot of this run."""
     delta = run.read_delta() if run.store.has(DELTA_FILE) else None
     found = drift(run.read_desired(), run.read_live(), read_environment(run), only=only, delta=delta)
-    for line in drift_lines(found.drift):
-        run.progress(line)
-    run.progress(drift_summary(found))
+    run.progress("\n".join((*drift_lines(found.drift), drift_summary(found))))
     run.store.write_json(DRIFT_FILE, found)
     return found

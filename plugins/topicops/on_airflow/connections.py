@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseHook
@@ -35,7 +37,13 @@ def mask_settings() -> None:
     from topicops.on_airflow.plugged import SECRETS
 
     found = [secret for secrets in SECRETS for secret in secrets()]
-    mask_secret([*found, *filter(None, [os.environ.get(REVIEW_KEY)])])
+    _mask([*found, os.environ.get(REVIEW_KEY, "")])
+
+
+def _mask(secrets: Iterable[str], by_name: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Mask these, and the values of sensitive names, in one message: the worker answers each one in its turn."""
+    if found := [*filter(None, secrets), *([{**by_name}] if by_name else ())]:
+        mask_secret(found)
 
 
 def from_airflow(connection_id: str) -> ConnectionFields:
@@ -56,10 +64,9 @@ def from_airflow(connection_id: str) -> ConnectionFields:
             f"connection {connection_id!r} cannot be read by Airflow: its port is no number from 1 to 65535, or its "
             "extra is no JSON object; correct it there"
         ) from None
-    mask_secret({name: str(value) for name, value in extra.items() if isinstance(value, int | float)})
-    for name in (*SECRETS_BY_OTHER_NAMES, *filter(SECRET_OF_SPARK.match, extra)):
-        text = str(extra.get(name) or "")
-        mask_secret([text, *text.splitlines()])  # each line, too, because a log may split a key into lines
+    texts = [str(extra.get(name) or "") for name in (*SECRETS_BY_OTHER_NAMES, *filter(SECRET_OF_SPARK.match, extra))]
+    lines = (line for text in texts for line in text.splitlines())  # a log may split a key into lines
+    _mask([*texts, *lines], {name: str(value) for name, value in extra.items() if isinstance(value, int | float)})
     return ConnectionFields(
         conn_type=found.conn_type or "",
         host=found.host or "",

@@ -28,7 +28,8 @@ from topicops.model.runs.facts import PartitionRow
 healthy = PartitionRow("orders", 0, 1, True, (1, 2, 3), (1, 2, 3), (), (), 2, 3, 3)
 rows = {"partition": [healthy, PartitionRow("orders", 1, -1, False, (1, 2, 3), (), (1, 2, 3), (), 2, 3, 3)]}
 with spark_session() as spark:
-    results = check_rows(spark, "after", {**rows, "deletion": [DeletionRow("old", 0, 0)]}, earlier=lambda: rows)
+    now = {**rows, "deletion": [DeletionRow("old", 0, 0)]}
+    results = check_rows("spark", "after", now, earlier=lambda: rows, spark=lambda: spark)
     print([(str(r.rule), [*r.examples[0].row.values()][:2], r.rows_failed_before) for r in results if not r.success])
 """
 

@@ -267,7 +267,7 @@ def test_spark_makes_the_rows_that_plain_python_makes(spark: SparkSession, tmp_p
     made: dict[RowKind, DataFrame] = {**spec_frames(tables), **listed_frames(tables), **topic_frames(tables, known)}
     made |= {"partition": partition_frame(tables), "broker": alike_frames(tables)["broker"]}
 
-    plain: Mapping[RowKind, Sequence[tuple[object, ...]]] = {**before, **after}
+    plain: Mapping[RowKind, Sequence[tuple[object, ...]]] = {**dict.fromkeys(made, ()), **before, **after}
     assert {kind: rows_of(frame, plain[kind]) for kind, frame in made.items()} == {
         kind: Counter(str(tuple(row)) for row in plain[kind]) for kind in made
     }

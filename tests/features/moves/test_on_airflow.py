@@ -363,12 +363,12 @@ def test_many_topics_are_told_of_in_groups(
     record = replace(IDLE, ended=tuple(map(ended, names)))
     told = of(ScriptedTask())
     found = step(run, told, steps_of(Stepped(record=record)))
-    groups = cast("Sequence[Sequence[int]]", found.xcom_value)
+    groups = cast("Sequence[tuple[int, str]]", found.xcom_value)
     assert len(groups) > 1
     seen = topics_told(told)
-    for (first,) in groups:
+    for first, server in groups:
         later = of(ScriptedTask(dag_id="topic_moves_local", run_id="moves__1"))
-        announce(site(ScriptedFlow(tmp_path)), later, first)
+        announce(site(ScriptedFlow(tmp_path)), later, first, server)
         seen += topics_told(later)
     assert seen == [topic_asset("local", name).uri for name in names]
 

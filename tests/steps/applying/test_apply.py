@@ -52,7 +52,7 @@ class World:
         self.environment = sandbox()
         self.interrupted: Callable[[], bool] = lambda: False
         self.seen: list[Outcome] = []
-        self.say: Callable[[Outcome], None] = self.seen.append
+        self.say: Callable[[Sequence[Outcome]], None] = self.seen.extend
 
     def apply(self, plan: Plan, *, actions: tuple[Action, ...] = ACTIONS) -> tuple[Outcome, ...]:
         return apply(
@@ -1073,7 +1073,7 @@ def test_an_error_that_no_code_expects_ends_apply_with_an_outcome_for_each_chang
     world: World, error: Callable[[], None], said: str
 ) -> None:
     world.environment = with_settings(apply={"topicsPerRequest": 1})
-    world.say = lambda outcome: world.cluster.before_next_request(error) if outcome.topic == "a" else None
+    world.say = lambda outcomes: world.cluster.before_next_request(error) if outcomes[0].topic == "a" else None
     old = world.cluster.put_topic("old", (1, 2))
 
     outcomes = world.apply(world.plan(create_topic("a", (1, 2)), create_topic("b", (1, 2)), delete_topic(old)))
@@ -1140,10 +1140,18 @@ def test_an_error_of_the_audit_log_that_no_code_expects_loses_no_outcome(
     assert world.seen == list(outcomes)
 
 
+def test_the_outcomes_of_a_request_are_said_at_once(world: World) -> None:
+    world.environment = with_settings(apply={"topicsPerRequest": 2})
+    said: list[list[str]] = []
+    world.say = lambda outcomes: said.append([outcome.topic for outcome in outcomes])
+    world.apply(world.plan(*(create_topic(name, (1, 2)) for name in "abc")))
+    assert said == [["a", "b"], ["c"]]
+
+
 def test_an_outcome_that_cannot_be_said_is_in_the_journal_and_stops_the_run(world: World) -> None:
     world.environment = with_settings(apply={"topicsPerRequest": 1})
 
-    def refuse(_: Outcome) -> None:
+    def refuse(_: Sequence[Outcome]) -> None:
         raise RuntimeError("reentrant call")
 
     world.say = refuse
@@ -1201,7 +1209,7 @@ def test_an_id_that_cannot_be_read_back_is_said_so(world: World) -> None:
 
 def test_an_outcome_is_said_after_it_is_written(world: World) -> None:
     written: list[bool] = []
-    world.say = lambda outcome: written.append(("outcome", outcome.digest) in world.journal.lines)
+    world.say = lambda outcomes: written.extend(("outcome", each.digest) in world.journal.lines for each in outcomes)
     world.cluster.script("b", REFUSED_BY_POLICY)
     world.cluster.put_topic("c", (1, 2))
 

@@ -309,10 +309,10 @@ def _changes_to_report(site: Site, kind: str, before: BaseOperator) -> BaseOpera
     """Make what two DAGs share: the kinds of changes after ``before``, then verification and the report."""
     aliases = [topics_alias(site.environment), kafka_alias(site.environment)]
 
-    def announce_group(first: int) -> None:
+    def announce_group(first: int, server: str | None = None) -> None:
         from topicops.on_airflow.tasks.changes import announce
 
-        announce(site, get_current_context(), first)
+        announce(site, get_current_context(), first, server)
 
     first = [_step(site, kind, action) for action in ACTIONS if action != "delete"]
     delete = _step(site, kind, "delete", "none_failed")

@@ -53,13 +53,20 @@ log = logging.getLogger(__name__)
 LEASE_PATIENCE_S = 1800.0
 """Seconds that a task waits for another's lease; below the tasks' own time limit."""
 ASKED_EVERY_S = 0.05
-"""Airflow's answer takes some milliseconds; the loops of a wait ask many times in a second."""
+"""The loops of a wait ask many times in a second; Airflow's answer takes some milliseconds."""
+ASKED_AGAIN_AFTER = 3.0
+"""Times as long as its last answer took, Airflow is left alone: a slow one would else take nearly all of a task's time.
+
+Airflow ends a task that it has stopped by itself, with the next heartbeat of its worker.
+"""
 NEW_ASSETS_PER_S = 2.0
 """Number of events that Airflow surely stores while a task waits for its answer. Airflow 3.3 makes each new asset with
 an insert of its own: on a busy machine with SQLite, 18 took 8 s, and the worker had given up after 5 s.
 """
 MOST_TOPICS = 25
 """Most topics of a group, however long the worker waits: with SQLite nobody else can write meanwhile."""
+Group = Sequence[int | str]
+"""The place of a group's first topic, and the server that its events name; a list, as Airflow stores it."""
 COPIED = (
     "run.json", "plan.json", "quality-before.json", "quality-after.json", "report.txt", "report.md", "report.json",
 )  # fmt: skip
@@ -128,19 +135,25 @@ def logged_once() -> Iterator[None]:
 
 @dataclass(slots=True)
 class StopAsked:
-    """Asked before each request; true from the first time on that a stop was asked for, or that nobody can say."""
+    """Asked before each request; true from the first time on that a stop was asked for, or that nobody can say.
+
+    A stop of ``topicops stop`` is seen at once. For one of Airflow it asks Airflow, and less often where that is slow.
+    """
 
     run: EnvironmentRun
     ti: TaskInstance
     reason: str = ""
     by_a_person: bool = False
     """Whether a person asked; then no other try of the task may go on."""
-    _asked_at: float = float("-inf")
+    _looks_at: float = float("-inf")
+    """When the next look is due."""
+    _asks_at: float = float("-inf")
+    """When Airflow is asked next; looks before that read only whether ``topicops stop`` was typed."""
 
     def __call__(self) -> bool:
-        if not self.reason and time.monotonic() - self._asked_at >= ASKED_EVERY_S:
+        if not self.reason and time.monotonic() >= self._looks_at:
             self.reason = self._found()
-            self._asked_at = time.monotonic()
+            self._looks_at = time.monotonic() + ASKED_EVERY_S
             if self.reason:
                 log.warning("nothing more is sent: %s", self.reason)
         return bool(self.reason)
@@ -149,10 +162,16 @@ class StopAsked:
         if reason := stop_reason(self.run):
             self.by_a_person = True
             return reason
+        began = time.monotonic()
+        return "" if began < self._asks_at else self._found_by_airflow(began)
+
+    def _found_by_airflow(self, began: float) -> str:
         try:
             of_run, of_task = self._states()
         except Exception as error:  # noqa: BLE001  whatever it is, nobody knows whether the run was stopped
             return f"Airflow does not say whether this run still runs: {type(error).__name__}: {error}"
+        answered = time.monotonic()
+        self._asks_at = answered + ASKED_AGAIN_AFTER * (answered - began)
         if of_run != "running":
             return f"the run is {of_run or 'gone'} and no longer running in Airflow"
         return "" if of_task == "running" else f"the task is {of_task or 'gone'} and no longer running in Airflow"
@@ -169,7 +188,7 @@ class StopAsked:
 # ---- verifying ----
 
 
-def verify(site: Site, context: Context) -> Sequence[Sequence[int]]:
+def verify(site: Site, context: Context) -> Sequence[Group]:
     """Verify each changed topic in both views; return the groups of topics that ``announce`` has to announce."""
     with opened(site, context) as (tools, run):
         require_something_sent(run)
@@ -187,30 +206,40 @@ def require_something_sent(run: EnvironmentRun) -> None:
         raise AirflowSkipException("nothing was sent in this run")
 
 
-def announce(site: Site, context: Context, first: int) -> None:
+def announce(site: Site, context: Context, first: int, server: str | None = None) -> None:
     with opened(site, context) as (_, run):
-        announce_topics(run, context, first=first)
+        announce_topics(run, context, first=first, server=server)
 
 
-def announce_topics(run: EnvironmentRun, context: Context, *, first: int = 0) -> Sequence[Sequence[int]]:
+def announce_topics(
+    run: EnvironmentRun, context: Context, *, first: int = 0, server: str | None = None
+) -> Sequence[Group]:
     """Emit two events for each topic of one group that this run created or changed, and that ``verify`` found healthy.
 
     One is for our own asset, one for that of Airflow's Kafka provider. They use aliases, because only a run knows which
     topics it changes. The group is small enough for Airflow to store its events before the worker gives up; it is
     larger only where Airflow would not start as many tasks.
 
-    ``first`` is the place of the group's first topic, in the order of the outcomes. Returns that of each group that
-    follows, each as a list of its own.
+    Args:
+        first: The place of the group's first topic, in the order of the outcomes.
+        server: Whose ``kafka://`` the events name. None: the connection tells, which costs a few questions to Airflow.
+
+    Returns the two for each group that follows.
     """
     ready = ready_topics(read_outcomes(run), run.store.read_value(CHECKS_FILE, tuple[Check, ...]))
     commit = run.read_plan().change_set.source.commit or ""
     found = {topic: {"actions": [*actions], "commit": commit} for topic, actions in ready.items()}
-    return announce_group(run, context, found, first=first)
+    return announce_group(run, context, found, first=first, server=server)
 
 
 def announce_group(
-    run: EnvironmentRun, context: Context, ready: Mapping[str, Mapping[str, Any]], *, first: int = 0
-) -> Sequence[Sequence[int]]:
+    run: EnvironmentRun,
+    context: Context,
+    ready: Mapping[str, Mapping[str, Any]],
+    *,
+    first: int = 0,
+    server: str | None = None,
+) -> Sequence[Group]:
     """Emit the events of one group of these topics, each with what its event says, as ``announce_topics`` does."""
     answered_within_s: float = conf.getfloat("workers", "execution_api_timeout")
     most_groups: int = conf.getint("core", "max_map_length")
@@ -219,14 +248,14 @@ def announce_group(
     group = dict(islice(ready.items(), first, first + size))
     if not group:
         return ()
-    events, server = context["outlet_events"], first_server(run)
+    events, server = context["outlet_events"], first_server(run) if server is None else server
     for topic, said in group.items():
         extra: dict[str, Any] = {**said, "run": run.name, "page": topic_address(run.environment, topic)}
         events[topics_alias(run.environment)].add(topic_asset(run.environment, topic), extra)
         if server:
             events[kafka_alias(run.environment)].add(kafka_asset(server, topic), extra)
     log.info("asset events: %s", ", ".join(topic_asset(run.environment, topic).uri for topic in group))
-    return [[start] for start in range(first + size, len(ready), size)]
+    return [[start, server] for start in range(first + size, len(ready), size)]
 
 
 def first_server(run: EnvironmentRun) -> str:

@@ -55,8 +55,8 @@ def opened(site: Site, context: Context) -> Iterator[tuple[Tools, EnvironmentRun
             raise
     except NO_RETRY as error:
         found = diagnostics_named(site.topics, error.diagnostics) if isinstance(error, SpecError) else ()
-        for diagnostic in found:
-            log.warning("%s:%d: %s %s", diagnostic.file, diagnostic.line, diagnostic.code, diagnostic.summary)
+        if found:
+            log.warning("%s", "\n".join(f"{each.file}:{each.line}: {each.code} {each.summary}" for each in found))
         raise AirflowFailException(str(error)) from error
     except TopicopsError as error:
         raise AirflowException(str(error)) from error

@@ -41,15 +41,15 @@ def apply(
     environment: EnvironmentSpec,
     clock: Clock,
     server_time: ServerTime | None = None,
-    progress: Callable[[Outcome], None] = lambda _: None,
+    progress: Callable[[Sequence[Outcome]], None] = lambda _: None,
     unwritten: Callable[[str], None] = lambda _: None,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> tuple[Outcome, ...]:
     """Give one outcome for each change of ``actions`` that the gate lets run, in the plan's order.
 
     ``server_time`` is what a server of the cluster told, after the lease was taken; None: none tells its time.
-    ``progress`` is called with each outcome once it is written; ``unwritten`` with the reason why one was not, which
-    stands in no outcome if it was the last; ``interrupted`` is asked before each request, once true
+    ``progress`` is called with the outcomes of a request once they are written; ``unwritten`` with the reason why one
+    was not, which stands in no outcome if it was the last; ``interrupted`` is asked before each request, once true
     nothing more is sent.
 
     No ``Exception`` leaves this function, whatever its reason: it ends the run, the outcomes say why.

@@ -47,7 +47,8 @@ class Ledger:
 
     plan: Plan
     ports: ApplyPorts
-    progress: Callable[[Outcome], None]
+    progress: Callable[[Sequence[Outcome]], None]
+    """Takes what was decided at once."""
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     """Outcomes by digest."""
     sent: dict[str, SentChange] = field(default_factory=dict)
@@ -113,7 +114,8 @@ class Ledger:
     def _say(self, decided: Sequence[tuple[Change, Outcome]]) -> None:
         for change, outcome in decided:
             _log(change, outcome)
-            self.progress(outcome)
+        if decided:
+            self.progress([outcome for _, outcome in decided])
 
     def _mutations(self, decided: Sequence[tuple[Change, Outcome]]) -> list[Mutation]:
         after = self._identities_after([change for change, _ in decided])

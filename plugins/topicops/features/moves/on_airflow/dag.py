@@ -37,10 +37,10 @@ def moves_dag(site: Site) -> DAG:
     ) as dag:
         aliases = [topics_alias(site.environment), kafka_alias(site.environment)]
 
-        def announce_group(first: int) -> None:
+        def announce_group(first: int, server: str | None = None) -> None:
             from topicops.features.moves.on_airflow.looks import announce
 
-            announce(site, get_current_context(), first)
+            announce(site, get_current_context(), first, server)
 
         step = MovesSensor(task_id="step", site=site, poke_interval=step_every(), outlets=aliases, doc_md=STEP_DOC)
         PythonOperator.partial(

@@ -66,11 +66,11 @@ def step(run: EnvironmentRun, context: Context, take_step: TakeStep) -> PokeRetu
     return PokeReturnValue(is_done=True, xcom_value=announce_group(run, context, _events(ended)))
 
 
-def announce(site: Site, context: Context, first: int) -> None:
+def announce(site: Site, context: Context, first: int, server: str | None = None) -> None:
     """Emit the events of one group of topics."""
     with _opened(site, context) as run:
         ended = run.store.read_value(ENDED_FILE, tuple[EndedMove, ...])
-        announce_group(run, context, _events(ended), first=first)
+        announce_group(run, context, _events(ended), first=first, server=server)
 
 
 @contextmanager
