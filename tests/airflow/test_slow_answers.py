@@ -73,6 +73,15 @@ def test_a_slow_airflow_takes_a_quarter_of_the_time_and_its_word_still_counts(
     assert stop.reason == "the run is failed and no longer running in Airflow"
 
 
+def test_after_one_very_late_answer_airflow_is_asked_again_soon(
+    run: EnvironmentRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    airflow, stop = asked_of(300, run, monkeypatch)
+    assert not stop()
+    airflow.answer_s, airflow.runs[airflow.run_id] = 0.01, "failed"
+    assert any(airflow.looks(stop, 31))
+
+
 def test_a_stop_that_was_typed_is_seen_while_airflow_is_left_alone(
     run: EnvironmentRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,10 +55,12 @@ LEASE_PATIENCE_S = 1800.0
 ASKED_EVERY_S = 0.05
 """The loops of a wait ask many times in a second; Airflow's answer takes some milliseconds."""
 ASKED_AGAIN_AFTER = 3.0
-"""Times as long as its last answer took, Airflow is left alone: a slow one would else take nearly all of a task's time.
+"""Airflow is asked again after so many times as long as its last answer took, or a slow one takes all of a task's time.
 
-Airflow ends a task that it has stopped by itself, with the next heartbeat of its worker.
+Airflow also ends a task that it has stopped by itself, with the next heartbeat of its worker.
 """
+ASKED_AGAIN_WITHIN_S = 30.0
+"""Airflow is asked again after this at the latest, also where one answer took minutes."""
 NEW_ASSETS_PER_S = 2.0
 """Number of events that Airflow surely stores while a task waits for its answer. Airflow 3.3 makes each new asset with
 an insert of its own: on a busy machine with SQLite, 18 took 8 s, and the worker had given up after 5 s.
@@ -171,7 +173,7 @@ class StopAsked:
         except Exception as error:  # noqa: BLE001  whatever it is, nobody knows whether the run was stopped
             return f"Airflow does not say whether this run still runs: {type(error).__name__}: {error}"
         answered = time.monotonic()
-        self._asks_at = answered + ASKED_AGAIN_AFTER * (answered - began)
+        self._asks_at = answered + min(ASKED_AGAIN_AFTER * (answered - began), ASKED_AGAIN_WITHIN_S)
         if of_run != "running":
             return f"the run is {of_run or 'gone'} and no longer running in Airflow"
         return "" if of_task == "running" else f"the task is {of_task or 'gone'} and no longer running in Airflow"

@@ -276,8 +276,8 @@ def note_end(tools: Tools, run: EnvironmentRun, *, failed_tasks: Sequence[str] =
 def log_changes(found: Plan) -> None:
     """Log a line for each change, with the gate's word and its reasons, and for each blocked topic.
 
-    All lines of a kind are one record: Airflow gives each record a time and a place, of ten times as many bytes as a
-    line has, and a worker asks a slow API server between any four KiB of them.
+    All lines of a kind are one record of the log. To each record Airflow adds a time and a place, which are longer than
+    a line. Where the API server is slow, a worker passes on only 4 KiB of the log between two heartbeats.
     """
     if found.changes:
         log.info("%s", "\n".join(map(_gate_line, found.changes)))
