@@ -61,9 +61,11 @@ def test_tasks_one_after_the_other_have_one_jvm_also_after_one_that_was_killed(f
     assert [task(folder), task(folder, "dies"), task(folder)] == [(pid, 4)] * 3
 
     processes = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+    names = sorted(each.name() for each in processes)
     end_kept(folder)
 
-    assert len(processes) == 2, "the JVM, and what holds its stdin"
+    # A third is sometimes there: the shell with which Hadoop asks what the machine can do.
+    assert set(names) - {"bash"} == {"java", "sleep"} and names.count("java") == 1, names
     assert not psutil.wait_procs(processes, timeout=20)[1]
     assert not folder.exists()
 
