@@ -65,7 +65,8 @@ def test_tasks_one_after_the_other_have_one_jvm_also_after_one_that_was_killed(f
     end_kept(folder)
 
     # A third is sometimes there: the shell with which Hadoop asks what the machine can do.
-    assert set(names) - {"bash"} == {"java", "sleep"} and names.count("java") == 1, names
+    assert set(names) - {"bash"} == {"java", "sleep"}, names
+    assert names.count("java") == 1, names
     assert not psutil.wait_procs(processes, timeout=20)[1]
     assert not folder.exists()
 
